@@ -1,0 +1,52 @@
+# `make book` and `make test` are all a reader needs; `make help` lists the rest.
+PYTHON ?= python3
+PORT ?= 8000
+PY := .venv/bin/python
+READY := .venv/.ready
+SITE := book/_build/html
+
+.PHONY: help book test lab build execute lint address clean
+.DEFAULT_GOAL := help
+
+help:  ## list these commands
+	@sed -n 's/^\([a-z]*\):.*## /\1  /p' Makefile | expand -t 12
+
+# Set-up, skipped while what it depends on is unchanged.
+$(READY): requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Python 3.11 or newer is needed, and $(PYTHON) is older: make PYTHON=python3.12 …"; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(PY) -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@git config diff.jupyternotebook.command '"$(CURDIR)/.venv/bin/git-nbdiffdriver" diff' 2>/dev/null || true
+	@touch $@
+
+book: build  ## set up, build the site, serve it (PORT=8001 for another port)
+	@echo "Attention, Live: http://127.0.0.1:$(PORT)/   (Ctrl-C stops it; PORT=8001 chooses another port)"
+	@$(PY) -m http.server $(PORT) --bind 127.0.0.1 --directory $(SITE) >/dev/null 2>&1 \
+	  || { code=$$?; [ $$code -eq 130 ] || echo "could not serve at port $(PORT): is it taken? Try make book PORT=8001"; exit $$code; }
+
+build: $(READY)  ## build the site into book/_build/html
+	$(PY) -m jupyter_book build book -n -W --keep-going --quiet
+
+test: $(READY) lint  ## run every test
+	$(PY) -m pytest tests
+	$(PY) -m pytest --nbval notebooks
+
+lab: $(READY)  ## open the notebooks in JupyterLab
+	cd notebooks && ../$(PY) -m jupyterlab
+
+execute: $(READY)  ## run the notebooks and store their outputs (CHAPTER=02 for one)
+	$(PY) tools/run_notebooks.py $(CHAPTER)
+
+lint: $(READY)  ## check style
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+
+address: $(READY)  ## write the repository's address everywhere (URL=https://github.com/…)
+	$(PY) tools/set_address.py "$(URL)"
+
+clean:  ## remove everything that make made
+	-git config --unset diff.jupyternotebook.command
+	rm -rf .venv build book/_build src/*.egg-info .pytest_cache .ruff_cache .hypothesis .benchmarks
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""The Transformer, built one notebook cell at a time: the core package behind the book *Attention, Live*."""
