@@ -1,0 +1,141 @@
+"""Are two results the same, and if not, how does one tell a reader?"""
+
+import math
+import numbers
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+# (relative, absolute), as in torch.testing.assert_close; any other dtype must be equal exactly.
+TOLERANCES = {
+    torch.float16: (1e-3, 1e-5),
+    torch.bfloat16: (1.6e-2, 1e-5),
+    torch.float32: (1.3e-6, 1e-5),
+    torch.float64: (1e-7, 1e-7),
+}
+SMALL = 24  # a tensor of at most so many numbers is written out
+WIDTH = 100  # characters of a value that are shown
+
+
+@dataclass(frozen=True)
+class Opaque:
+    """Stands for an object that no result should be: all that is known of it is its type's name."""
+
+    type_name: str
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How a result differs from the expected one: in words, and the two parts that differ.
+
+    `position` is the index of the first number that differs, where the two are tensors of one shape.
+    """
+
+    text: str
+    actual: Any
+    expected: Any
+    position: tuple[int, ...] | None = None
+
+
+def plain(value: Any) -> Any:
+    """A copy of `value` that is safe to keep, compare and print.
+
+    Tensors are detached copies in the ordinary layout on the CPU, numbers and strings Python's own; lists, tuples and
+    dicts keep their form. Anything else becomes `Opaque`. May raise what a hostile object raises.
+    """
+    if isinstance(value, Tensor):
+        value = value.detach().as_subclass(Tensor).cpu()
+        return value.clone() if value.layout == torch.strided else value.to_dense()
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, numbers.Real):
+        return float(value)
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, list | tuple):
+        parts = [plain(part) for part in value]
+        return parts if isinstance(value, list) else tuple(parts)
+    if isinstance(value, dict):
+        return {plain(key): plain(part) for key, part in value.items()}
+    return Opaque(type(value).__name__)
+
+
+def difference(actual: Any, expected: Any, where: str = "the result") -> Difference | None:
+    """The first difference between two `plain` values, or None if there is none.
+
+    What is wrong in kind (type, length, shape, dtype, NaN) comes before what is wrong in value. Forgiven are a list
+    for a tuple, and a tensor of one number for a Python number.
+    """
+
+    def differ(text: str, position: tuple[int, ...] | None = None) -> Difference:
+        return Difference(f"{where} {text}", actual, expected, position)
+
+    if isinstance(expected, int | float) and isinstance(actual, Tensor) and actual.numel() == 1:
+        actual = actual.item()
+    if isinstance(actual, int | float) and isinstance(expected, int | float):
+        same = actual == expected or math.isclose(actual, expected, rel_tol=1.3e-6, abs_tol=1e-5)
+        return None if same else differ("is another number")
+    if actual is None and expected is not None:
+        return differ("is `None`: is a `return` missing?")
+    sequences = isinstance(actual, list | tuple) and isinstance(expected, list | tuple)
+    if type(actual) is not type(expected) and not sequences:
+        return differ(f"is of type `{type_name(actual)}`, expected `{type_name(expected)}`")
+    if isinstance(expected, Tensor):
+        return _tensor_difference(actual, expected, differ)
+    if sequences:
+        if len(actual) != len(expected):
+            return differ(f"has {len(actual)} parts, expected {len(expected)}")
+        pairs = {f"{where}[{i}]": pair for i, pair in enumerate(zip(actual, expected, strict=True))}
+    elif isinstance(expected, dict):
+        if actual.keys() != expected.keys():
+            return differ(f"has the keys {list(actual)}, expected {list(expected)}")
+        pairs = {f"{where}[{key!r}]": (actual[key], expected[key]) for key in expected}
+    else:
+        return None if actual == expected else differ("is another one")
+    return next((found for part, pair in pairs.items() if (found := difference(*pair, part))), None)
+
+
+def _tensor_difference(actual: Tensor, expected: Tensor, differ) -> Difference | None:
+    if actual.shape != expected.shape:
+        return differ(f"has shape {tuple(actual.shape)}, expected {tuple(expected.shape)}")
+    if actual.dtype != expected.dtype:
+        return differ(f"has dtype {actual.dtype}, expected {expected.dtype}")
+    relative, absolute = TOLERANCES.get(expected.dtype, (0.0, 0.0))
+    wrong = ~torch.isclose(actual, expected, rtol=relative, atol=absolute, equal_nan=True)
+    if not wrong.any():
+        return None
+    position = tuple(wrong.nonzero()[0].tolist())
+    for name, is_special in {"NaN": torch.isnan, "infinity": torch.isinf}.items():
+        if (is_special(actual) & wrong).any():
+            return differ(f"contains {name} where another number is expected", position)
+    return differ(f"is wrong in {int(wrong.sum())} of {wrong.numel()} numbers", position)
+
+
+def type_name(value: Any) -> str:
+    """The name of a value's type; of the type that it stands for, if the value is `Opaque`."""
+    return value.type_name if isinstance(value, Opaque) else type(value).__name__
+
+
+def brief(value: Any) -> str:
+    """A `plain` value on one short line: at most three decimals; a large tensor by its dtype and shape."""
+    if isinstance(value, Tensor) and value.numel() > SMALL:
+        text = f"a {str(value.dtype).removeprefix('torch.')} tensor of shape {tuple(value.shape)}"
+    elif isinstance(value, Tensor):
+        text = brief(value.tolist())
+    elif isinstance(value, float):
+        text = f"{round(value, 3) + 0.0:g}"  # adding 0.0 turns -0.0 into 0.0
+    elif isinstance(value, list):
+        text = f"[{', '.join(map(brief, value))}]"
+    elif isinstance(value, tuple):
+        text = f"({', '.join(map(brief, value))})"
+    elif isinstance(value, dict):
+        text = f"{{{', '.join(f'{key!r}: {brief(part)}' for key, part in value.items())}}}"
+    elif isinstance(value, Opaque):
+        text = f"an object of type {value.type_name}"
+    else:
+        text = repr(value)
+    return text if len(text) <= WIDTH else text[: WIDTH - 1] + "…"
