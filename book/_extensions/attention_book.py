@@ -50,12 +50,14 @@ def class_details(app, doctree):
             raw[:] = [nodes.Text(raw.astext().replace("<details>", f'<details class="{match[1].lower()}">', 1))]
 
 
-def tidy_buttons(app, pagename, templatename, context, doctree):
-    """Show the notebook's download and Colab as plain buttons, and no "print to PDF", which the browser has."""
+def tidy_page(app, pagename, templatename, context, doctree):
+    """Show what one clicks most, Colab and the notebook's download, as plain buttons, and name the front page."""
     for place, button in enumerate(context["header_buttons"]):
-        kept = [item for item in button.get("buttons", ()) if item.get("label") != "download-pdf-button"]
-        if len(kept) == 1:
-            context["header_buttons"][place] = kept[0]
+        if button["label"] == "launch-buttons":
+            context["header_buttons"][place] = button["buttons"][0] | {"text": "Run in Colab"}
+        elif button["label"] == "download-buttons":
+            context["header_buttons"][place] = button["buttons"][0] | {"icon": "fas fa-download", "text": "Notebook"}
+    context["root_title"] = "Start here"
 
 
 def localize_links(app, doctree, docname):
@@ -99,7 +101,7 @@ def setup(app):
     app.connect("config-inited", set_base_url)
     app.connect("doctree-read", add_short_anchors, priority=400)  # before Sphinx collects the table of contents
     app.connect("doctree-read", class_details)
-    app.connect("html-page-context", tidy_buttons, priority=600)  # after the theme has made them
+    app.connect("html-page-context", tidy_page, priority=600)  # after the theme has made them
     app.connect("doctree-resolved", localize_links)
     app.connect("build-finished", copy_mathjax)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
