@@ -1,0 +1,275 @@
+// The attention explorer: one query looks at the keys of a few tokens and takes home a mixture of their values.
+// State: tokens (n names), q, k and v (n vectors of width 2 each), query (which token asks), temperature (> 0).
+
+import { attend, convexHull } from "./lib/arithmetic.mjs";
+import { bar } from "./lib/bar.mjs";
+import { button, choice, logSlider, numberField } from "./lib/controls.mjs";
+import { html, setAttributes, svg } from "./lib/dom.mjs";
+import { fixed, vector } from "./lib/format.mjs";
+import { plane, point } from "./lib/plane.mjs";
+import { addStyles } from "./lib/style.mjs";
+
+const TRAITS = ["tokens", "q", "k", "v", "query", "temperature"];
+const LIMIT = 1000; // the largest component, here as in attention.py
+const WORDS = { q: "query", k: "key", v: "value" };
+
+const STYLES = `
+.explorer-figure .attention {
+  display: grid; gap: 14px 20px; grid-template-columns: minmax(0, 1fr);
+
+  & .top { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 8px; }
+  & .sentence { min-height: 2.9em; font-size: 16px; }
+  & .panel { display: flex; flex-direction: column; gap: 8px; min-width: 0; padding: 12px; border-radius: 8px; background: var(--panel); }
+  & .panel > p { min-height: 2.9em; color: var(--muted); }
+  & .panel > p b { font-weight: 600; }
+  & .panel > p b:not([class]) { color: var(--ink); }
+  & .weights th:first-child { width: 19%; }
+  & .weights th:last-child { width: 33%; }
+  & .weights tbody td { height: 32px; }
+  & .numbers th:first-child { width: 19%; }
+  & .numbers thead th { text-align: center; }
+  & tr.asks th { font-weight: 600; }
+  & tr.asks th, & tr.asks .of-q input { color: var(--query); }
+  & tr.asks .of-q input { border-color: var(--query); }
+  & .sum { margin-top: auto; font-variant-numeric: tabular-nums; }
+  & .shaft { stroke: currentColor; stroke-linecap: round; }
+  & .hull { fill: color-mix(in srgb, var(--value) 14%, transparent); stroke: var(--value); stroke-dasharray: 3 3; }
+  & .mark { fill: currentColor; stroke: var(--paper); stroke-width: 1.5px; pointer-events: none; }
+}
+@container (min-width: 600px) {
+  .explorer-figure .attention {
+    grid-template-columns: minmax(0, 1fr) minmax(0, 1fr);
+    & .top, & .sentence { grid-column: 1 / -1; }
+    & .sentence { min-height: 0; }
+  }
+}
+`;
+
+/** What happened, in a sentence: the keys that got most of the weight, and the output. */
+export function describe(tokens, query, { weights, output }) {
+  const order = weights.map((_, i) => i).sort((a, b) => weights[b] - weights[a]);
+  const alike = weights.length > 1 && fixed(weights[order[0]]) === fixed(weights[order.at(-1)]);
+  const named = order.filter((i) => weights[i] >= 0.2 || i === order[0]);
+  const found = named.map((i) => `${tokens[i]} with ${fixed(weights[i])}`);
+  const looks = alike
+    ? `all ${tokens.length} tokens alike, each with ${fixed(weights[0])}`
+    : [found.slice(0, -1).join(", "), found.at(-1)].filter(Boolean).join(" and ");
+  return `${tokens[query]} looks at ${looks}; the output is ${vector(output)}.`;
+}
+
+/** The first step: a plane with the chosen query and all keys, which the reader can move. */
+function comparePanel(tokens, edit) {
+  const space = plane("The query and the keys");
+  const arrows = (trait) =>
+    tokens.map((name, row) => {
+      const move = (coordinates) => edit(trait, row, () => coordinates);
+      return arrow(space, { label: `${WORDS[trait]} of ${name}`, name, kind: WORDS[trait], move });
+    });
+  const [keys, queries] = [arrows("k"), arrows("q")];
+  space.node.append(...keys.map((key) => key.node), ...queries.map((query) => query.node));
+  return {
+    node: panel(
+      ["1 Compare ", ["query", "query"], " and ", ["keys", "key"], ". Drag an arrow: the more it points the other's way, the larger q·k."],
+      space.node,
+    ),
+    show({ q, k, query }) {
+      space.fit([...k, q[query]]);
+      keys.forEach((key, i) => key.show(k[i]));
+      queries.forEach((arrow, i) => arrow.node.setAttribute("display", i === query ? "inline" : "none"));
+      queries[query].show(q[query]);
+    },
+  };
+}
+
+/** A vector that the reader can move by its tip. */
+function arrow(space, options) {
+  const shaft = svg("line", { class: `shaft ${options.kind}`, "stroke-width": options.kind === "query" ? 3.5 : 2 });
+  const head = svg("path", { d: "M4 0L-8 6V-6Z" });
+  const tip = point(space, { ...options, shape: head });
+  return {
+    node: svg("g", {}, shaft, tip.node),
+    show(coordinates) {
+      const [x, y] = space.place(coordinates);
+      setAttributes(shaft, { x1: 0, y1: 0, x2: x, y2: y });
+      head.setAttribute("transform", `rotate(${(Math.atan2(y, x) * 180) / Math.PI})`);
+      tip.show(coordinates);
+    },
+  };
+}
+
+/** The second step: from score to weight, a row for each key, and the temperature. */
+function weighPanel(tokens, change) {
+  const rows = tokens.map((name) => {
+    const [score, scaled, tempered] = [html("td"), html("td"), html("td")];
+    const weight = bar();
+    return {
+      node: html("tr", {}, html("th", { scope: "row" }, name), score, scaled, tempered, html("td", {}, weight.node)),
+      show(found, i) {
+        score.textContent = fixed(found.scores[i]);
+        scaled.textContent = fixed(found.scaled[i]);
+        tempered.textContent = fixed(found.tempered[i]);
+        weight.show(found.weights[i]);
+      },
+    };
+  });
+  const temperature = logSlider({
+    label: "Temperature T",
+    lowest: -2,
+    highest: 2,
+    low: "hard look-up",
+    high: "all alike",
+    change: (value) => change({ temperature: value }),
+  });
+  const heads = ["key", "q·k", "÷ √2", "÷ T", "softmax"].map((head) => html("th", { scope: "col" }, head));
+  const table = html(
+    "table",
+    { class: "weights" },
+    html("thead", {}, html("tr", {}, ...heads)),
+    html("tbody", {}, ...rows.map((row) => row.node)),
+  );
+  return {
+    node: panel(["2 Weigh", ". Softmax turns the scores into weights that sum to 1. The lower the temperature, the harder the choice."], table, temperature.node),
+    show(state, found) {
+      rows.forEach((row, i) => row.show(found, i));
+      temperature.show(state.temperature);
+    },
+  };
+}
+
+/** The third step: a plane with the values, their hull, and inside it the output. */
+function mixPanel(tokens, edit) {
+  const space = plane("The values and the output");
+  const hull = svg("polygon", { class: "hull" });
+  const spokes = tokens.map(() => svg("line", { class: "shaft output" }));
+  const discs = tokens.map(() => svg("circle"));
+  const points = tokens.map((name, row) =>
+    point(space, {
+      label: `value of ${name}`,
+      name,
+      kind: "value",
+      shape: discs[row],
+      move: (coordinates) => edit("v", row, () => coordinates),
+    }),
+  );
+  const mark = svg("path", { class: "mark output", d: "M0 -9L9 0L0 9L-9 0Z" });
+  const sum = html("p", { class: "sum" });
+  space.node.append(hull, ...spokes, ...points.map(({ node }) => node), mark);
+  return {
+    node: panel(
+      ["3 Mix", " the ", ["values", "value"], ". Their weighted mean is the ", ["output", "output"], ": it never leaves their hull. Drag a value and see."],
+      space.node,
+      sum,
+    ),
+    show({ v }, { weights, output }) {
+      space.fit(v);
+      const [x, y] = space.place(output);
+      hull.setAttribute("points", convexHull(v).map(space.place).join(" "));
+      points.forEach((value, i) => {
+        const [x1, y1] = space.place(v[i]);
+        setAttributes(spokes[i], { x1, y1, x2: x, y2: y, "stroke-width": 5 * weights[i] });
+        discs[i].setAttribute("r", 3 + 7 * Math.sqrt(weights[i]));
+        value.show(v[i]);
+      });
+      mark.setAttribute("transform", `translate(${x} ${y})`);
+      sum.textContent = `${weights.map((weight, i) => `${fixed(weight)} ${vector(v[i])}`).join(" + ")} = ${vector(output)}`;
+    },
+  };
+}
+
+/** All the vectors as numbers, to be typed. */
+function numbersPanel(tokens, edit) {
+  const fields = [];
+  const rows = tokens.map((name, row) => {
+    const cells = Object.entries(WORDS).flatMap(([trait, word]) =>
+      [0, 1].map((d) => {
+        const label = `${word} of ${name}, component ${d + 1}`;
+        const field = numberField({ label, limit: LIMIT, change: (x) => edit(trait, row, (old) => old.with(d, x)) });
+        fields.push({ show: (state) => field.show(state[trait][row][d]) });
+        return html("td", { class: `of-${trait}` }, field.node);
+      }),
+    );
+    return html("tr", {}, html("th", { scope: "row" }, name), ...cells);
+  });
+  const heads = Object.values(WORDS).map((word) => html("th", { scope: "col", colspan: 2, class: word }, word));
+  const table = html(
+    "table",
+    { class: "numbers" },
+    html("thead", {}, html("tr", {}, html("th", { scope: "col" }, "token"), ...heads)),
+    html("tbody", {}, ...rows),
+  );
+  return {
+    node: panel(["The numbers", ". Type, and everything follows. The query that asks is marked."], table),
+    show(state) {
+      fields.forEach((field) => field.show(state));
+      rows.forEach((row, i) => row.classList.toggle("asks", i === state.query));
+    },
+  };
+}
+
+/** A step of the figure: its text, the opening words and the coloured ones in bold, over its contents. */
+function panel([opening, ...text], ...contents) {
+  const spans = text.map((part) => (Array.isArray(part) ? html("b", { class: part[1] }, part[0]) : part));
+  return html("div", { class: "panel" }, html("p", {}, html("b", {}, opening), ...spans), ...contents);
+}
+
+/** The whole figure for some tokens: its `node`, and `show(state)`. */
+function assemble(tokens, { change, edit, reset }) {
+  const chosen = choice("Query", tokens, (query) => change({ query }));
+  const sentence = html("p", { class: "sentence", "aria-live": "polite" });
+  const panels = [comparePanel(tokens, edit), weighPanel(tokens, change), mixPanel(tokens, edit), numbersPanel(tokens, edit)];
+  return {
+    node: html(
+      "div",
+      { class: "attention" },
+      html("div", { class: "top" }, chosen.node, button("Reset", reset).node),
+      sentence,
+      ...panels.map(({ node }) => node),
+    ),
+    show(state) {
+      const found = attend(state.q[state.query], state.k, state.v, state.temperature);
+      chosen.show(state.query);
+      sentence.textContent = describe(state.tokens, state.query, found);
+      panels.forEach((part) => part.show(state, found));
+    },
+  };
+}
+
+/** Draws the explorer into `el` and keeps it up to date with `model`. Returns the function that ends this.
+ * What the reader does only changes the model; the figure follows the model, whoever changed it. */
+function render({ model, el }) {
+  addStyles("attention", STYLES);
+  const read = () => Object.fromEntries(TRAITS.map((trait) => [trait, model.get(trait)]));
+  const start = read();
+  const change = (changes) => {
+    for (const [trait, value] of Object.entries(changes)) model.set(trait, value);
+    model.save_changes();
+  };
+  const edit = (trait, row, update) => {
+    const vectors = model.get(trait);
+    change({ [trait]: vectors.with(row, update(vectors[row])) });
+  };
+  const root = html("div", { class: "explorer-figure", role: "group", "aria-label": "The attention explorer" });
+  el.append(root);
+
+  let figure;
+  let tokens;
+  const redraw = () => {
+    const state = read();
+    if (!fitsTogether(state)) return; // several traits are being changed, and the rest are still to come
+    if (state.tokens !== tokens) {
+      tokens = state.tokens;
+      figure = assemble(tokens, { change, edit, reset: () => change(start) });
+      root.replaceChildren(figure.node);
+    }
+    figure.show(state);
+  };
+  redraw();
+  for (const trait of TRAITS) model.on(`change:${trait}`, redraw);
+  return () => TRAITS.forEach((trait) => model.off(`change:${trait}`, redraw));
+}
+
+function fitsTogether({ tokens, q, k, v, query }) {
+  return [q, k, v].every((vectors) => vectors.length === tokens.length) && query < tokens.length;
+}
+
+export default { render };

@@ -1,0 +1,79 @@
+// Controls built on the browser's own, so that keyboard, touch and screen readers work.
+// Each is an object with its `node`, to be placed in the page, and `show(…)`, which makes it show a state.
+// A control never changes the state itself: it calls back, and waits to be shown the new state.
+
+import { html, uniqueId } from "./dom.mjs";
+import { significant } from "./format.mjs";
+
+/** JupyterLab takes the arrow keys for itself, unless the element that has the focus says no. */
+export const KEEPS_KEYS = { "data-lm-suppress-shortcuts": "true" };
+
+/** A row of named buttons of which one is chosen: radio buttons, so the arrow keys choose as well. */
+export function choice(legend, names, choose) {
+  const group = uniqueId();
+  const radios = names.map((_, i) => html("input", { type: "radio", name: group, value: i, ...KEEPS_KEYS }));
+  radios.forEach((radio, i) => radio.addEventListener("change", () => choose(i)));
+  const labels = names.map((name, i) => html("label", {}, radios[i], name));
+  return {
+    node: html("fieldset", { class: "choice" }, html("legend", {}, legend), ...labels),
+    show(chosen) {
+      radios[chosen].checked = true;
+    },
+  };
+}
+
+/** A slider over powers of ten, from 10 ** lowest to 10 ** highest, with a word at either end. */
+export function logSlider({ label, lowest, highest, low, high, change }) {
+  const id = uniqueId();
+  const range = html("input", { type: "range", id, min: lowest, max: highest, step: 0.05, ...KEEPS_KEYS });
+  const shown = html("output", { for: id });
+  range.addEventListener("input", () => change(Number(significant(10 ** range.value))));
+  return {
+    node: html(
+      "div",
+      { class: "slider" },
+      html("label", { for: id }, label),
+      shown,
+      range,
+      html("small", {}, low),
+      html("small", {}, high),
+    ),
+    show(value) {
+      range.value = Math.log10(value);
+      range.setAttribute("aria-valuetext", significant(value));
+      shown.textContent = significant(value);
+    },
+  };
+}
+
+/** A field for a number of at most `limit` in size. What is no such number is marked and not passed on; when the
+ * reader leaves such a field, it shows the last good number again. */
+export function numberField({ label, limit, change }) {
+  const field = html("input", { type: "number", step: "any", min: -limit, max: limit, "aria-label": label });
+  let current = NaN;
+  const mark = (wrong) => field.setAttribute("aria-invalid", wrong);
+  field.addEventListener("input", () => {
+    const wrong = field.value === "" || Math.abs(field.value) > limit;
+    mark(wrong);
+    if (!wrong) change(Number(field.value));
+  });
+  field.addEventListener("blur", () => {
+    field.value = current;
+    mark(false);
+  });
+  return {
+    node: field,
+    show(value) {
+      const typing = field.getAttribute("aria-invalid") === "true" || Number(field.value) === value;
+      current = value;
+      if (!typing || field.value === "") field.value = value;
+    },
+  };
+}
+
+/** A button with a word on it. */
+export function button(word, press) {
+  const node = html("button", { type: "button", ...KEEPS_KEYS }, word);
+  node.addEventListener("click", press);
+  return { node };
+}

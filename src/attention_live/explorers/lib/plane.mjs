@@ -1,0 +1,112 @@
+// A plane with two axes, and points in it that mouse, touch and arrow keys can move.
+
+import { KEEPS_KEYS } from "./controls.mjs";
+import { setAttributes, svg } from "./dom.mjs";
+import { short, vector } from "./format.mjs";
+
+const WIDTH = 340;
+const HEIGHT = 280;
+const RADIUS = 118; // from the origin to the last grid line, in pixels
+const STEP = 0.1; // how finely points move, while the grid lines are 1 apart
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowDown: [0, -1], ArrowUp: [0, 1] };
+
+/** An empty plane from −3 to 3, or wider when `fit` finds larger numbers. What is drawn goes into `node`. */
+export function plane(label) {
+  const scenery = svg("g", { "aria-hidden": "true" });
+  const node = svg(
+    "svg",
+    { class: "plane", role: "group", "aria-label": label, viewBox: `${-WIDTH / 2} ${-HEIGHT / 2} ${WIDTH} ${HEIGHT}` },
+    scenery,
+  );
+  const self = {
+    node,
+    extent: 0,
+    held: false, // true while a point is dragged: the plane must then not change under the hand
+    /** Where a point of the plane lies in the drawing. */
+    place: ([x, y]) => [(x * RADIUS) / self.extent, (-y * RADIUS) / self.extent],
+    /** Which point of the plane lies under the pointer. */
+    locate({ clientX, clientY }) {
+      const box = node.getBoundingClientRect();
+      const unit = ((RADIUS / self.extent) * box.width) / WIDTH;
+      return [(clientX - box.x - box.width / 2) / unit, -(clientY - box.y - box.height / 2) / unit];
+    },
+    /** The nearest point that lies on the plane and on a whole number of steps. */
+    snap(point) {
+      const perUnit = 3 / self.extent / STEP;
+      return point.map((x) => Math.round(Math.max(-self.extent, Math.min(self.extent, x)) * perUnit) / perUnit);
+    },
+    /** Makes the plane large enough for some points. */
+    fit(points) {
+      const extent = extentFor(Math.max(...points.flat().map(Math.abs)));
+      if (self.held || extent === self.extent) return;
+      self.extent = extent;
+      scenery.replaceChildren(...gridLines(extent));
+    },
+  };
+  return self;
+}
+
+/** Three times a power of ten, or one and a half or twice that: 3, 6, 15, 30, 60, 150, … */
+function extentFor(largest) {
+  let extent = 3;
+  for (let i = 0; extent < largest; i += 1) extent *= [2, 2.5, 2][i % 3];
+  return extent;
+}
+
+function gridLines(extent) {
+  const [right, bottom] = [WIDTH / 2, HEIGHT / 2];
+  const lines = [];
+  const ticks = [];
+  for (const i of [-4, -3, -2, -1, 1, 2, 3, 4]) {
+    const at = (i * RADIUS) / 3;
+    lines.push(`M${at} ${-bottom}V${bottom}`, `M${-right} ${at}H${right}`);
+    ticks.push(svg("text", { class: "tick", x: at, y: 12 }, short((i * extent) / 3)));
+    if (Math.abs(i) < 4) ticks.push(svg("text", { class: "tick", x: -11, y: 3 - at }, short((i * extent) / 3)));
+  }
+  const axes = `M0 ${-bottom}V${bottom}M${-right} 0H${right}`;
+  return [svg("path", { class: "grid", d: lines.join("") }), svg("path", { class: "axes", d: axes }), ...ticks];
+}
+
+/** A named point in a plane. `kind` is its class and colour; `shape` draws it around (0, 0); `move` is called with
+ * the new coordinates when the reader moves it. */
+export function point(plane, { label, name, kind, shape, move }) {
+  const reach = svg("circle", { class: "reach", r: 14 });
+  const handle = svg("g", { class: `handle ${kind}`, role: "slider", tabindex: 0, "aria-label": label, ...KEEPS_KEYS }, reach, shape);
+  const title = svg("text", { class: `name ${kind}`, "aria-hidden": "true" }, name);
+  let current = [0, 0];
+
+  handle.addEventListener("pointerdown", (event) => {
+    handle.setPointerCapture(event.pointerId);
+    plane.held = true;
+  });
+  handle.addEventListener("pointermove", (event) => {
+    if (handle.hasPointerCapture(event.pointerId)) move(plane.snap(plane.locate(event)));
+  });
+  handle.addEventListener("lostpointercapture", () => {
+    plane.held = false;
+  });
+  handle.addEventListener("keydown", (event) => {
+    const direction = ARROWS[event.key];
+    if (direction === undefined) return;
+    event.preventDefault();
+    const step = (STEP * plane.extent) / 3;
+    move(plane.snap(current.map((x, d) => x + step * direction[d])));
+  });
+
+  return {
+    node: svg("g", {}, handle, title),
+    show(coordinates) {
+      current = coordinates;
+      const [x, y] = plane.place(coordinates);
+      setAttributes(handle, {
+        transform: `translate(${x} ${y})`,
+        "aria-valuenow": coordinates[0],
+        "aria-valuemin": -plane.extent,
+        "aria-valuemax": plane.extent,
+        "aria-valuetext": vector(coordinates),
+      });
+      const room = WIDTH / 2 - 4 * name.length;
+      setAttributes(title, { x: Math.max(-room, Math.min(room, x)), y: y + (y > 0 ? 22 : -13) });
+    },
+  };
+}
