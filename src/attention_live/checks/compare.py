@@ -15,15 +15,8 @@ TOLERANCES = {
     torch.float32: (1.3e-6, 1e-5),
     torch.float64: (1e-7, 1e-7),
 }
-SMALL = 24  # a tensor of at most so many numbers is written out
-WIDTH = 100  # characters of a value that are shown
-
-
-@dataclass(frozen=True)
-class Opaque:
-    """Stands for an object that no result should be: all that is known of it is its type's name."""
-
-    type_name: str
+SMALL = 16  # a tensor of at most so many numbers is written out
+WIDTH = 120  # characters of a value that are shown
 
 
 @dataclass(frozen=True)
@@ -42,12 +35,11 @@ class Difference:
 def plain(value: Any) -> Any:
     """A copy of `value` that is safe to keep, compare and print.
 
-    Tensors are detached copies in the ordinary layout on the CPU, numbers and strings Python's own; lists, tuples and
-    dicts keep their form. Anything else becomes `Opaque`. May raise what a hostile object raises.
+    Tensors become detached copies on the CPU, numbers and strings Python's own; lists, tuples and dicts keep their
+    form. Anything else is stood for by its type. May raise whatever a hostile object raises.
     """
     if isinstance(value, Tensor):
-        value = value.detach().as_subclass(Tensor).cpu()
-        return value.clone() if value.layout == torch.strided else value.to_dense()
+        return value.detach().as_subclass(Tensor).cpu().clone()
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, numbers.Integral):
@@ -56,12 +48,13 @@ def plain(value: Any) -> Any:
         return float(value)
     if isinstance(value, str):
         return str(value)
-    if isinstance(value, list | tuple):
-        parts = [plain(part) for part in value]
-        return parts if isinstance(value, list) else tuple(parts)
+    if isinstance(value, list):
+        return [plain(part) for part in value]
+    if isinstance(value, tuple):
+        return tuple(plain(part) for part in value)
     if isinstance(value, dict):
         return {plain(key): plain(part) for key, part in value.items()}
-    return Opaque(type(value).__name__)
+    return type(value)
 
 
 def difference(actual: Any, expected: Any, where: str = "the result") -> Difference | None:
@@ -76,27 +69,27 @@ def difference(actual: Any, expected: Any, where: str = "the result") -> Differe
 
     if isinstance(expected, int | float) and isinstance(actual, Tensor) and actual.numel() == 1:
         actual = actual.item()
-    if isinstance(actual, int | float) and isinstance(expected, int | float):
+    if isinstance(expected, int | float) and isinstance(actual, int | float):
         same = actual == expected or math.isclose(actual, expected, rel_tol=1.3e-6, abs_tol=1e-5)
         return None if same else differ("is another number")
     if actual is None and expected is not None:
         return differ("is `None`: is a `return` missing?")
-    sequences = isinstance(actual, list | tuple) and isinstance(expected, list | tuple)
+    sequences = isinstance(expected, list | tuple) and isinstance(actual, list | tuple)
     if type(actual) is not type(expected) and not sequences:
-        return differ(f"is of type `{type_name(actual)}`, expected `{type_name(expected)}`")
+        return differ(f"is of type `{_type_name(actual)}`, expected `{_type_name(expected)}`")
     if isinstance(expected, Tensor):
         return _tensor_difference(actual, expected, differ)
     if sequences:
         if len(actual) != len(expected):
             return differ(f"has {len(actual)} parts, expected {len(expected)}")
-        pairs = {f"{where}[{i}]": pair for i, pair in enumerate(zip(actual, expected, strict=True))}
+        parts = [(f"{where}[{i}]", *pair) for i, pair in enumerate(zip(actual, expected, strict=True))]
     elif isinstance(expected, dict):
         if actual.keys() != expected.keys():
             return differ(f"has the keys {list(actual)}, expected {list(expected)}")
-        pairs = {f"{where}[{key!r}]": (actual[key], expected[key]) for key in expected}
+        parts = [(f"{where}[{key!r}]", actual[key], expected[key]) for key in expected]
     else:
         return None if actual == expected else differ("is another one")
-    return next((found for part, pair in pairs.items() if (found := difference(*pair, part))), None)
+    return next((found for part, *pair in parts if (found := difference(*pair, part))), None)
 
 
 def _tensor_difference(actual: Tensor, expected: Tensor, differ) -> Difference | None:
@@ -108,34 +101,31 @@ def _tensor_difference(actual: Tensor, expected: Tensor, differ) -> Difference |
     wrong = ~torch.isclose(actual, expected, rtol=relative, atol=absolute, equal_nan=True)
     if not wrong.any():
         return None
-    position = tuple(wrong.nonzero()[0].tolist())
-    for name, is_special in {"NaN": torch.isnan, "infinity": torch.isinf}.items():
-        if (is_special(actual) & wrong).any():
-            return differ(f"contains {name} where another number is expected", position)
-    return differ(f"is wrong in {int(wrong.sum())} of {wrong.numel()} numbers", position)
+    for name, special in {"NaN": torch.isnan(actual), "infinity": torch.isinf(actual)}.items():
+        if (special & wrong).any():
+            return differ(f"contains {name} where a number is expected", tuple((special & wrong).nonzero()[0].tolist()))
+    return differ(f"is wrong in {int(wrong.sum())} of {wrong.numel()} numbers", tuple(wrong.nonzero()[0].tolist()))
 
 
-def type_name(value: Any) -> str:
-    """The name of a value's type; of the type that it stands for, if the value is `Opaque`."""
-    return value.type_name if isinstance(value, Opaque) else type(value).__name__
+def _type_name(value: Any) -> str:
+    return value.__name__ if isinstance(value, type) else type(value).__name__
 
 
 def brief(value: Any) -> str:
     """A `plain` value on one short line: at most three decimals; a large tensor by its dtype and shape."""
     if isinstance(value, Tensor) and value.numel() > SMALL:
-        text = f"a {str(value.dtype).removeprefix('torch.')} tensor of shape {tuple(value.shape)}"
-    elif isinstance(value, Tensor):
-        text = brief(value.tolist())
-    elif isinstance(value, float):
-        text = f"{round(value, 3) + 0.0:g}"  # adding 0.0 turns -0.0 into 0.0
-    elif isinstance(value, list):
-        text = f"[{', '.join(map(brief, value))}]"
-    elif isinstance(value, tuple):
-        text = f"({', '.join(map(brief, value))})"
-    elif isinstance(value, dict):
-        text = f"{{{', '.join(f'{key!r}: {brief(part)}' for key, part in value.items())}}}"
-    elif isinstance(value, Opaque):
-        text = f"an object of type {value.type_name}"
-    else:
-        text = repr(value)
+        return f"a {str(value.dtype).removeprefix('torch.')} tensor of shape {tuple(value.shape)}"
+    text = _written(value.tolist() if isinstance(value, Tensor) else value)
     return text if len(text) <= WIDTH else text[: WIDTH - 1] + "…"
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{round(value, 3) + 0.0:g}"  # adding 0.0 turns -0.0 into 0.0
+    if isinstance(value, list):
+        return f"[{', '.join(map(brief, value))}]"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(brief, value))})"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key!r}: {brief(part)}' for key, part in value.items())}}}"
+    return f"an object of type {value.__name__}" if isinstance(value, type) else repr(value)

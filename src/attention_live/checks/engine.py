@@ -61,9 +61,9 @@ A property is checked by a case whose `run` returns what must hold: a gradient, 
 The reference's result on it is what the answer's is compared with.
 
 Rules for cases: the first fits a pencil, and they grow; shapes are distinct primes, so that no transposed axis
-survives; numbers are so small that softmax does not saturate. A mistake is named when the answer agrees with it on all cases:
-in value, in the kind of exception raised, in changing an input in place, or in giving another result each time. So it
-must give a result on at least one case (else every other exception of that kind would be taken for it).
+survives; numbers are so small that softmax does not saturate. A mistake is named when the answer agrees with it on
+all cases: in value, in the kind of exception, in changing an input in place, or in giving another result each time.
+So it must give a result on at least one case, else every other exception of its kind would be taken for it.
 tests/test_exercises.py holds every exercise to these rules.
 '''
 
@@ -79,8 +79,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .compare import brief, difference, plain
-from .guard import TIME_LIMIT, Call, global_state_kept, guarded
+from .compare import WIDTH, brief, difference, plain
+from .guard import PRINT_LIMIT, Failure, global_state_kept, guarded
 
 
 def call(answer: Any, *inputs: Any) -> Any:
@@ -117,170 +117,180 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an answer did with one case: what the call gave, which input it changed, whether a second call agreed."""
+    """What an answer did with a case: its result or failure, what it printed, the first input that it changed in place,
+    and whether a second call gave the same."""
 
-    call: Call
+    result: Any
+    failure: Failure | None
+    printed: str
     changed: str = ""
-    steady: bool = True
+    is_steady: bool = True
 
     def agrees_with(self, other: "Outcome") -> bool:
-        """Whether both did the same: for two results that change from call to call, that they do is enough."""
-        mine, theirs = self.call, other.call
-        if mine.failure or theirs.failure:
-            return bool(mine.failure and theirs.failure) and mine.failure.kind == theirs.failure.kind
-        if (self.changed, self.steady) != (other.changed, other.steady):
+        """Whether both did the same. Of two unsteady ones no more is asked than that."""
+        if self.failure or other.failure:
+            return bool(self.failure and other.failure) and self.failure.kind == other.failure.kind
+        if (self.changed, self.is_steady) != (other.changed, other.is_steady):
             return False
-        return not self.steady or difference(mine.value, theirs.value) is None
+        return not self.is_steady or difference(self.result, other.result) is None
 
 
 def attempt(answer: Any, case: Case) -> Outcome:
     """Try an answer on a case, twice."""
 
-    def once() -> tuple[Call, str]:
+    def once():
         inputs = copy.deepcopy(dict(case.inputs))
-        made = guarded(lambda: plain(case.run(answer, *inputs.values())))
+        result = plain(case.run(answer, *inputs.values()))
         changed = [name for name in inputs if difference(plain(inputs[name]), plain(case.inputs[name]))]
-        return made, "".join(changed[:1])
+        return result, "".join(changed[:1])
 
     with global_state_kept():
-        first, changed = once()
-        if first.failure:
-            return Outcome(first)
-        second, _ = once()
-    return Outcome(first, changed, steady=Outcome(first).agrees_with(Outcome(second)))
+        value, failure, printed = guarded(once)
+        if failure:
+            return Outcome(None, failure, printed)
+        again, failure, _ = guarded(once)
+    return Outcome(value[0], None, printed, value[1], is_steady=not failure and not difference(again[0], value[0]))
 
 
 def attempts(answer: Any, cases: Sequence[Case]) -> list[Outcome]:
-    """Try an answer on every case; one that ran out of time is not tried further."""
+    """Try an answer on every case, but no further once it ran out of time."""
     outcomes = []
     for case in cases:
         outcomes.append(attempt(answer, case))
-        failure = outcomes[-1].call.failure
-        if failure and failure.kind == "TimeUp":
+        if outcomes[-1].failure and outcomes[-1].failure.kind == "TimeUp":
             break
     return outcomes
 
 
-def _agree(some: Sequence[Outcome], others: Sequence[Outcome]) -> bool:
+def agree(some: Sequence[Outcome], others: Sequence[Outcome]) -> bool:
+    """Whether two answers did the same on all cases."""
     return len(some) == len(others) and all(a.agrees_with(b) for a, b in zip(some, others, strict=True))
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a check says: a mark (○, ✗ or ✓), a sentence, and perhaps rows that show the failing case."""
+    """What a check shows: a mark (○, ✗ or ✓), a sentence, and perhaps rows of a label and a text."""
 
     mark: str
-    number: str
     text: str
-    rows: tuple[tuple[str, str], ...] = ()
-
-    def _table(self) -> str:
-        width = max((len(label) for label, _ in self.rows), default=0)
-        return "\n".join(f"    {label:{width}}  {text}" for label, text in self.rows)
+    rows: Sequence[tuple[str, str]] = ()
 
     def __repr__(self) -> str:
-        return "\n".join(filter(None, [f"{self.mark} {self.number} {self.text}", self._table()]))
+        return "\n".join([f"{self.mark} {self.text}", *self._lines()])
 
     def _repr_html_(self) -> str:
-        text = re.sub("`(.+?)`", r"<code>\1</code>", html.escape(self.text))
-        rows = f'<pre style="margin: 0.3em 0 0">{html.escape(self._table())}</pre>' if self.rows else ""
-        return _box(_COLOURS[self.mark], f"<strong>{self.mark} {self.number}</strong> {text}{rows}")
+        # The colour is in the border alone: the text keeps the page's own, light or dark.
+        colour = {"○": "#888888", "✗": "#d55e00", "✓": "#009e73"}[self.mark]
+        content = f"<strong>{self.mark}</strong> " + re.sub("`(.+?)`", r"<code>\1</code>", html.escape(self.text))
+        if self.rows:
+            style = "margin: 0.3em 0 0; padding: 0; border: 0; background: none; color: inherit; white-space: pre-wrap"
+            content += f'<pre style="{style}">' + html.escape("\n".join(self._lines())) + "</pre>"
+        return f'<div style="border-left: 4px solid {colour}; padding: 0.2em 0.8em">{content}</div>'
+
+    def _lines(self) -> list[str]:
+        width = max((len(label) for label, _ in self.rows), default=0)
+        return [f"    {label:{width}}  {text}" for label, text in self.rows]
 
 
-# The colour is in the border alone, so that the text keeps the page's own, light or dark.
-_COLOURS = {"○": "#888888", "✗": "#d55e00", "✓": "#009e73"}
+def show(result: Result) -> None:
+    """Show a result, once: displayed in IPython and notebooks, with its HTML; printed elsewhere."""
+    if "IPython" in sys.modules and sys.modules["IPython"].get_ipython():
+        from IPython.display import display
 
-
-def _box(colour: str, content: str) -> str:
-    return f'<div style="border-left: 4px solid {colour}; padding: 0.2em 0.8em">{content}</div>'
-
-
-def show(thing: Any) -> None:
-    """Show a thing once: displayed, with its HTML, in IPython and notebooks; printed elsewhere."""
-    ipython = sys.modules.get("IPython")
-    if ipython and ipython.get_ipython():
-        ipython.display.display(thing)
+        display(result)
     else:
-        print(thing)
+        print(result)
 
 
+@dataclass(eq=False)
 class Exercise:
-    """One exercise. Call it with your answer, and it shows what it thinks of it; `mark` returns that instead."""
+    """An exercise: call it with your answer, and it shows what it thinks of it. `mark` returns that instead.
 
-    def __init__(self, number, name, reference, cases, mistakes, verified):
-        self.number, self.name, self.verified = number, name, verified
-        self.reference, self.cases, self.mistakes = reference, tuple(cases), tuple(mistakes)
-        self.state = "○"
-        self.__doc__ = f"Exercise {number}: call this with your answer. ✓ means that {verified}."
+    `verified` says what ✓ stands for; `state` is the latest mark.
+    """
+
+    number: str
+    name: str
+    reference: Any
+    mistakes: Sequence[Mistake]
+    verified: str
+    cases: Sequence[Case] = (Case(),)
+    state: str = field(default="○", init=False)
+
+    def __post_init__(self):
+        self.__doc__ = f"Exercise {self.number}: call this with your answer. ✓ says: {self.verified}."
+
+    def __repr__(self) -> str:
+        return f"<Exercise {self.number} {self.state}: call it with your answer, {self.name}(...)>"
 
     def __call__(self, answer: Any) -> None:
         """Mark an answer and show the result."""
         show(self.mark(answer))
 
-    def __repr__(self) -> str:
-        return f"<Exercise {self.number} {self.state}: call it with your answer, {self.name}(...)>"
-
     def mark(self, answer: Any) -> Result:
-        """Mark an answer, and remember the mark for `progress`. Raises nothing but the user's own interrupt."""
-        mark, text, *rows = self._judge(answer)
-        self.state = mark
-        return Result(mark, self.number, text, tuple(rows))
+        """Mark an answer, and remember the mark. Raises nothing but the user's own `KeyboardInterrupt`."""
+        self.state, text, rows = self._judge(answer)
+        return Result(self.state, f"{self.number} {text}", rows)
 
-    def _judge(self, answer: Any) -> tuple:
-        """A mark, a sentence, and any number of rows."""
+    def _judge(self, answer: Any) -> tuple[str, str, list[tuple[str, str]]]:
+        """A mark, a sentence and the rows under it."""
         if answer is ...:
-            return "○", "not attempted yet"
+            return "○", "not attempted yet", []
         if callable(self.reference) and not callable(answer):
-            kind = type(answer).__name__
-            return "✗", f"hand in the function itself, without calling it: this is of type `{kind}`"
+            return (
+                "✗",
+                f"hand in the function itself, without calling it: this is of type `{type(answer).__name__}`",
+                [],
+            )
         outcomes = attempts(answer, self.cases)
-        if (failure := outcomes[0].call.failure) and failure.stub:
-            return "○", "not attempted yet"
+        if outcomes[0].failure and outcomes[0].failure.is_stub:
+            return "○", "not attempted yet", []
         expected = attempts(self.reference, self.cases)
-        if _agree(outcomes, expected):
-            return "✓", self.verified, *_printed(outcomes[0])
+        if agree(outcomes, expected):
+            return "✓", self.verified, _printed(outcomes[0])
         for mistake in self.mistakes:
-            if _agree(outcomes, attempts(mistake.answer, self.cases)):
-                return "✗", f"{mistake.name}: {mistake.sentence}", *_printed(outcomes[0])
-        triples = zip(self.cases, outcomes, expected, strict=False)  # out of time: fewer outcomes
-        case, outcome, right = next(triple for triple in triples if not triple[1].agrees_with(triple[2]))
+            if agree(outcomes, attempts(mistake.answer, self.cases)):
+                return "✗", f"{mistake.name}: {mistake.sentence}", _printed(outcomes[0])
+        tried = zip(self.cases, outcomes, expected, strict=False)  # out of time, there are fewer outcomes
+        case, outcome, right = next(triple for triple in tried if not triple[1].agrees_with(triple[2]))
         text, rows = _explain(case, outcome, right)
         if inspect.isclass(answer) and not inspect.isclass(self.reference):
-            rows.append(("note", f"this is the class {answer.__name__}; an object of it may be meant"))
-        return "✗", text, *rows, *_printed(outcome)
-
-
-def _printed(outcome: Outcome) -> list[tuple[str, str]]:
-    lines = outcome.call.printed.strip().splitlines()
-    return [("printed" if i == 0 else "", line) for i, line in enumerate(lines)]
+            rows.append(("note", f"this is the class {answer.__name__}: is an object of it meant?"))
+        return "✗", text, rows + _printed(outcome)
 
 
 def _explain(case: Case, outcome: Outcome, right: Outcome) -> tuple[str, list[tuple[str, str]]]:
     """What is wrong with an outcome that is no known mistake, and the rows that show it."""
-    rows = [(name, brief(plain(value))) for name, value in case.inputs.items()]
-    if case.about:
-        rows.insert(0, ("case", case.about))
-    if failure := outcome.call.failure:
+    rows = [("case", case.about)] if case.about else []
+    rows += [(name, brief(plain(value))) for name, value in case.inputs.items()]
+    if failure := outcome.failure:
         if failure.line:
             rows.append(("stopped at", failure.line))
         if failure.kind == "TimeUp":
-            return f"not finished after {TIME_LIMIT:g} s: an endless loop?", rows
+            return f"not finished after {failure.message}: an endless loop?", rows
         what = f"{failure.kind}: {failure.message}".removesuffix(": ")
-        if failure.kind == "TypeError" and not failure.line:
-            return f"it cannot be called with {len(case.inputs)} inputs: {what}", rows
-        return f"it stops with {what}", rows
-    if not outcome.steady:
+        cannot = failure.kind == "TypeError" and not failure.line
+        return f"it cannot be called with this input: {what}" if cannot else f"it stops with {what}", rows
+    if not outcome.is_steady:
         return "the result changes from call to call: dropout left on, or something random or remembered?", rows
-    found = difference(outcome.call.value, right.call.value)
+    found = difference(outcome.result, right.result)
     if not found:
         return f"the result is right, but the input `{outcome.changed}` was changed in place", rows
     rows.append(("came out", brief(found.actual)))
     if case.inputs:  # without inputs, the expected value is the solution itself
         rows.append(("expected", brief(found.expected)))
-        if found.position is not None:
-            actual, expected = (brief(part[found.position].item()) for part in (found.actual, found.expected))
-            rows.append((f"at {list(found.position)}", f"{actual}, expected {expected}"))
+    if case.inputs and found.position is not None:
+        actual, expected = (part[found.position].item() for part in (found.actual, found.expected))
+        rows.append((f"at {list(found.position)}", f"{actual:.7g}, expected {expected:.7g}"))
     return found.text, rows
+
+
+def _printed(outcome: Outcome) -> list[tuple[str, str]]:
+    """The first lines that were printed, as rows."""
+    lines = outcome.printed.rstrip().splitlines()
+    if len(lines) > 5 or len(outcome.printed) == PRINT_LIMIT:
+        lines = [*lines[:5], "… (cut)"]
+    return [("" if i else "printed", line[:WIDTH]) for i, line in enumerate(lines)]
 
 
 class Chapter:
@@ -289,18 +299,9 @@ class Chapter:
     def __init__(self):
         self.exercises: list[Exercise] = []
 
-    def exercise(
-        self,
-        number: str,
-        name: str,
-        *,
-        reference: Any,
-        mistakes: Sequence[Mistake],
-        verified: str,
-        cases: Sequence[Case] = (Case(),),
-    ) -> Exercise:
-        """Add an exercise; the module's docstring says what belongs in it."""
-        self.exercises.append(Exercise(number, name, reference, cases, mistakes, verified))
+    def exercise(self, number: str, name: str, **parts: Any) -> Exercise:
+        """Add an exercise; `parts` are the further fields of `Exercise`."""
+        self.exercises.append(Exercise(number, name, **parts))
         return self.exercises[-1]
 
     def names(self) -> list[str]:
@@ -309,24 +310,7 @@ class Chapter:
 
     def progress(self) -> None:
         """Show the chapter's exercises: ○ not attempted, ✗ tried, ✓ solved."""
-        show(Progress(tuple((e.number, e.name, e.state) for e in self.exercises)))
-
-
-@dataclass(frozen=True)
-class Progress:
-    """The state of a chapter's exercises, as rows of number, name and mark."""
-
-    rows: tuple[tuple[str, str, str], ...]
-
-    def _heading(self) -> str:
-        return f"{sum(mark == '✓' for *_, mark in self.rows)} of {len(self.rows)} exercises solved"
-
-    def __repr__(self) -> str:
-        return "\n".join([self._heading(), *(f"    {mark} {number} {name}" for number, name, mark in self.rows)])
-
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            _box(_COLOURS[mark], f"{mark} {number} <code>{html.escape(name)}</code>")
-            for number, name, mark in self.rows
-        )
-        return f"<div><strong>{self._heading()}</strong>{rows}</div>"
+        solved = sum(exercise.state == "✓" for exercise in self.exercises)
+        mark = "✓" if solved == len(self.exercises) else "○"
+        rows = [(f"{exercise.state} {exercise.number}", exercise.name) for exercise in self.exercises]
+        show(Result(mark, f"{solved} of {len(self.exercises)} exercises solved", rows))

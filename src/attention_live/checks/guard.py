@@ -2,9 +2,10 @@
 
 Guarded against: exceptions of every kind, `sys.exit`, endless loops and recursion, floods of prints, changed global
 state. Not guarded against: what ends or stops the whole process (`os._exit`, a crash in C code, the operating system
-killing it for want of memory), and a single call into C code that takes long, which is stopped only when it returns.
-Endless loops are stopped on the main thread of systems that have `signal.setitimer` (Linux, macOS, Colab); elsewhere
-(Windows) the reader interrupts the kernel. An interrupt by the user always goes through.
+killing it for want of memory); one long call into C code, which is stopped only once it returns; and a loop that
+catches whatever stops it (`except:`). Endless loops are stopped on the main thread of systems that have
+`signal.setitimer` (Linux, macOS, Colab); elsewhere (Windows) the reader interrupts the kernel. An interrupt by the
+user always goes through.
 """
 
 import contextlib
@@ -16,20 +17,19 @@ import signal
 import sysconfig
 import threading
 import time
-import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
 import torch
 
 TIME_LIMIT = 5.0  # seconds that one call may take
-PRINT_LIMIT = 300  # characters of its prints that are kept
+PRINT_LIMIT = 500  # characters of its prints that are kept
 
+# Where code lies that is not the reader's.
 _LIBRARIES = (
     *{sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")},
     str(Path(torch.__file__).parent),
@@ -44,30 +44,21 @@ class TimeUp(BaseException):
 
 @dataclass(frozen=True)
 class Failure:
-    """An exception that a call ended in: its type, its message, and where in the reader's own code it arose.
+    """The exception that a call ended in: its type, its message, and where in the reader's own code it arose.
 
-    `line` is empty if no line of the reader's was reached, as with a wrong number of arguments. `stub` says whether it
-    is a `NotImplementedError` that the reader's own code raises.
+    `line` is empty if no line of the reader's was reached, as with a wrong number of arguments. `is_stub` says whether
+    it is a `NotImplementedError` raised by the reader's own code.
     """
 
     kind: str
     message: str
     line: str
-    stub: bool
+    is_stub: bool
 
 
-@dataclass(frozen=True)
-class Call:
-    """What a guarded call gave: a value or a failure, and what was printed meanwhile."""
-
-    value: Any
-    failure: Failure | None
-    printed: str
-
-
-def guarded(function: Callable[[], Any]) -> Call:
-    """Call `function` and return what happened. Only `KeyboardInterrupt` goes through."""
-    sink, value, failure = _Sink(), None, None
+def guarded(function: Callable[[], Any]) -> tuple[Any, Failure | None, str]:
+    """Call `function`: its value, how it failed, and what it printed. Only `KeyboardInterrupt` goes through."""
+    value, failure, sink = None, None, _Sink()
     try:
         with contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink), _time_limit(TIME_LIMIT):
             value = function()
@@ -75,7 +66,7 @@ def guarded(function: Callable[[], Any]) -> Call:
         raise
     except BaseException as error:
         failure = _describe(error)
-    return Call(value, failure, sink.text)
+    return value, failure, sink.text
 
 
 @contextlib.contextmanager
@@ -83,7 +74,7 @@ def global_state_kept() -> Iterator[None]:
     """Give the code inside a standard global state, and put the caller's back afterwards.
 
     Covers the random generators of torch (CPU), NumPy and Python; torch's default dtype and device, number of threads
-    and gradient mode; and warning filters. Warnings are silent inside: they would quote paths that change.
+    and gradient mode; and warning filters. Warnings are silent inside, for they quote paths that change.
     """
     dtype, device, threads = torch.get_default_dtype(), torch.get_default_device(), torch.get_num_threads()
     python_random, numpy_random = random.getstate(), np.random.get_state()  # noqa: NPY002
@@ -92,9 +83,8 @@ def global_state_kept() -> Iterator[None]:
             torch.random.fork_rng(devices=[]),
             torch.inference_mode(False),
             torch.enable_grad(),
-            warnings.catch_warnings(),
+            warnings.catch_warnings(action="ignore"),
         ):
-            warnings.simplefilter("ignore")
             torch.set_default_dtype(torch.float32)
             torch.set_default_device("cpu")
             yield
@@ -108,13 +98,15 @@ def global_state_kept() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _time_limit(seconds: float) -> Iterator[None]:
-    """Raise `TimeUp` in the code inside after `seconds`, and again until it ends, should it catch everything."""
+    """Raise `TimeUp` in the code inside after `seconds`, and again every 0.1 s should that get lost in a `__del__`."""
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return
+    armed = True
 
     def ring(signum, frame):
-        raise TimeUp
+        if armed:
+            raise TimeUp(f"{seconds:g} s")
 
     started = time.monotonic()
     old_handler = signal.signal(signal.SIGALRM, ring)
@@ -122,6 +114,7 @@ def _time_limit(seconds: float) -> Iterator[None]:
     try:
         yield
     finally:
+        armed = False  # first of all: an alarm that comes from here on must not raise
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, old_handler)
         if old_delay:
@@ -130,15 +123,12 @@ def _time_limit(seconds: float) -> Iterator[None]:
 
 
 class _Sink(io.TextIOBase):
-    """A stream that keeps the first `PRINT_LIMIT` characters and says that it cut the rest."""
+    """A stream that keeps what is written to it, up to `PRINT_LIMIT` characters."""
 
     text = ""
 
     def write(self, text: str) -> int:
-        if len(self.text) <= PRINT_LIMIT:
-            self.text += text
-            if len(self.text) > PRINT_LIMIT:
-                self.text = self.text[:PRINT_LIMIT] + " … (cut)"
+        self.text += text[: PRINT_LIMIT - len(self.text)]
         return len(text)
 
 
@@ -147,19 +137,15 @@ def _describe(error: BaseException) -> Failure:
         message = str(error).strip().split("\n")[0][:200]
     except Exception:
         message = ""
-    line = ""
-    for frame, number in traceback.walk_tb(error.__traceback__):
-        if not frame.f_code.co_filename.startswith(_LIBRARIES):
-            source = linecache.getline(frame.f_code.co_filename, number).strip()
-            line = f"line {number}: {source}" if source else f"line {number}"
-    stub = isinstance(error, NotImplementedError) and _raised_by_reader(error.__traceback__)
-    return Failure(type(error).__name__, message, line, stub)
-
-
-def _raised_by_reader(trace: TracebackType) -> bool:
-    """Whether a `raise` statement in the reader's code is where the traceback ends (torch's C code raises, too)."""
-    while trace.tb_next:
+    line, trace = "", error.__traceback__
+    while trace:
+        code, instruction = trace.tb_frame.f_code, trace.tb_lasti
+        is_readers = not code.co_filename.startswith(_LIBRARIES)
+        if is_readers:
+            source = linecache.getline(code.co_filename, trace.tb_lineno).strip()
+            line = f"line {trace.tb_lineno}: {source}".removesuffix(": ")
         trace = trace.tb_next
-    code = trace.tb_frame.f_code
-    statement = dis.opname[code.co_code[trace.tb_lasti]]
-    return statement == "RAISE_VARARGS" and not code.co_filename.startswith(_LIBRARIES)
+    # torch's C code raises NotImplementedError too: what makes a stub is a `raise` in the reader's code.
+    is_stub = isinstance(error, NotImplementedError) and is_readers
+    is_stub = is_stub and dis.opname[code.co_code[instruction]] == "RAISE_VARARGS"
+    return Failure(type(error).__name__, message, line, is_stub)
