@@ -5,7 +5,7 @@ import { attend, convexHull } from "./lib/arithmetic.mjs";
 import { bar } from "./lib/bar.mjs";
 import { button, choice, logSlider, numberField } from "./lib/controls.mjs";
 import { html, setAttributes, svg } from "./lib/dom.mjs";
-import { fixed, vector } from "./lib/format.mjs";
+import { fixed, short, vector } from "./lib/format.mjs";
 import { plane, point } from "./lib/plane.mjs";
 import { addStyles } from "./lib/style.mjs";
 
@@ -15,32 +15,40 @@ const WORDS = { q: "query", k: "key", v: "value" };
 
 const STYLES = `
 .explorer-figure .attention {
-  display: grid; gap: 14px 20px; grid-template-columns: minmax(0, 1fr);
+  display: grid; gap: 14px 16px; grid-template-columns: minmax(0, 1fr);
 
-  & .top { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 8px; }
   & .sentence { min-height: 2.9em; font-size: 16px; }
-  & .panel { display: flex; flex-direction: column; gap: 8px; min-width: 0; padding: 12px; border-radius: 8px; background: var(--panel); }
-  & .panel > p { min-height: 2.9em; color: var(--muted); }
+  & .panel { display: grid; gap: 8px; align-content: start; min-width: 0; padding: 12px; border-radius: 8px; background: var(--panel); }
+  & .panel > p { color: var(--muted); }
   & .panel > p b { font-weight: 600; }
   & .panel > p b:not([class]) { color: var(--ink); }
-  & .weights th:first-child { width: 19%; }
-  & .weights th:last-child { width: 33%; }
-  & .weights tbody td { height: 32px; }
-  & .numbers th:first-child { width: 19%; }
-  & .numbers thead th { text-align: center; }
+  & .panel > .sum { min-height: 2.9em; font-variant-numeric: tabular-nums; }
+  & .sum span { display: inline-block; white-space: pre; }
+  & .foot { display: flex; gap: 12px; justify-content: space-between; align-items: center; font-size: 12px; color: var(--muted); }
+
+  & th:first-child { width: 17%; text-align: left; }
+  & tbody tr { height: 34px; }
+  & .weights th:last-child { width: 31%; }
+  & .numbers thead th:not(:first-child) { text-align: center; }
   & tr.asks th { font-weight: 600; }
   & tr.asks th, & tr.asks .of-q input { color: var(--query); }
   & tr.asks .of-q input { border-color: var(--query); }
-  & .sum { margin-top: auto; font-variant-numeric: tabular-nums; }
+
   & .shaft { stroke: currentColor; stroke-linecap: round; }
   & .hull { fill: color-mix(in srgb, var(--value) 14%, transparent); stroke: var(--value); stroke-dasharray: 3 3; }
   & .mark { fill: currentColor; stroke: var(--paper); stroke-width: 1.5px; pointer-events: none; }
 }
 @container (min-width: 600px) {
   .explorer-figure .attention {
-    grid-template-columns: minmax(0, 1fr) minmax(0, 1fr);
-    & .top, & .sentence { grid-column: 1 / -1; }
+    grid-template-columns: repeat(2, minmax(0, 1fr));
+    & > fieldset, & .sentence { grid-column: 1 / -1; }
     & .sentence { min-height: 0; }
+    /* The planes side by side above the tables, and what stands in a row on one line. */
+    & .panel { grid-template-rows: subgrid; align-content: normal; }
+    & .compare { grid-area: 3 / 1 / span 3; }
+    & .weigh { grid-area: 6 / 1 / span 3; }
+    & .mix { grid-area: 3 / 2 / span 3; }
+    & .numbers { grid-area: 6 / 2 / span 3; }
   }
 }
 `;
@@ -66,17 +74,23 @@ function comparePanel(tokens, edit) {
       return arrow(space, { label: `${WORDS[trait]} of ${name}`, name, kind: WORDS[trait], move });
     });
   const [keys, queries] = [arrows("k"), arrows("q")];
+  const sum = html("p", { class: "sum" });
   space.node.append(...keys.map((key) => key.node), ...queries.map((query) => query.node));
   return {
     node: panel(
-      ["1 Compare ", ["query", "query"], " and ", ["keys", "key"], ". Drag an arrow: the more it points the other's way, the larger q·k."],
+      "compare",
+      ["1 Compare", " the ", ["query", "query"], " with every ", ["key", "key"], ". Drag an arrow: q·k grows as the two point the same way."],
       space.node,
+      sum,
     ),
-    show({ q, k, query }) {
+    show({ q, k, query }, { scores, weights }) {
       space.fit([...k, q[query]]);
       keys.forEach((key, i) => key.show(k[i]));
       queries.forEach((arrow, i) => arrow.node.setAttribute("display", i === query ? "inline" : "none"));
       queries[query].show(q[query]);
+      const best = weights.indexOf(Math.max(...weights));
+      const products = k[best].map((x, d) => `${short(q[query][d])} × ${short(x)}`);
+      sum.textContent = `${tokens[best]}: q·k = ${products.join(" + ")} = ${short(scores[best])}`;
     },
   };
 }
@@ -128,7 +142,12 @@ function weighPanel(tokens, change) {
     html("tbody", {}, ...rows.map((row) => row.node)),
   );
   return {
-    node: panel(["2 Weigh", ". Softmax turns the scores into weights that sum to 1. The lower the temperature, the harder the choice."], table, temperature.node),
+    node: panel(
+      "weigh",
+      ["2 Weigh", ". Softmax turns the scores into weights that sum to 1. The lower the temperature, the harder the choice."],
+      table,
+      temperature.node,
+    ),
     show(state, found) {
       rows.forEach((row, i) => row.show(found, i));
       temperature.show(state.temperature);
@@ -156,6 +175,7 @@ function mixPanel(tokens, edit) {
   space.node.append(hull, ...spokes, ...points.map(({ node }) => node), mark);
   return {
     node: panel(
+      "mix",
       ["3 Mix", " the ", ["values", "value"], ". Their weighted mean is the ", ["output", "output"], ": it never leaves their hull. Drag a value and see."],
       space.node,
       sum,
@@ -171,13 +191,14 @@ function mixPanel(tokens, edit) {
         value.show(v[i]);
       });
       mark.setAttribute("transform", `translate(${x} ${y})`);
-      sum.textContent = `${weights.map((weight, i) => `${fixed(weight)} ${vector(v[i])}`).join(" + ")} = ${vector(output)}`;
+      const terms = weights.map((weight, i) => `${i > 0 ? "+ " : ""}${fixed(weight)} ${vector(v[i])} `);
+      sum.replaceChildren(...[...terms, `= ${vector(output)}`].map((term) => html("span", {}, term)));
     },
   };
 }
 
 /** All the vectors as numbers, to be typed. */
-function numbersPanel(tokens, edit) {
+function numbersPanel(tokens, edit, reset) {
   const fields = [];
   const rows = tokens.map((name, row) => {
     const cells = Object.entries(WORDS).flatMap(([trait, word]) =>
@@ -193,12 +214,13 @@ function numbersPanel(tokens, edit) {
   const heads = Object.values(WORDS).map((word) => html("th", { scope: "col", colspan: 2, class: word }, word));
   const table = html(
     "table",
-    { class: "numbers" },
+    {},
     html("thead", {}, html("tr", {}, html("th", { scope: "col" }, "token"), ...heads)),
     html("tbody", {}, ...rows),
   );
+  const foot = html("div", { class: "foot" }, "Without a mouse: Tab to a point, then the arrow keys.", button("Reset", reset).node);
   return {
-    node: panel(["The numbers", ". Type, and everything follows. The query that asks is marked."], table),
+    node: panel("numbers", ["The numbers", ". Type, and everything follows. The query that asks is marked."], table, foot),
     show(state) {
       fields.forEach((field) => field.show(state));
       rows.forEach((row, i) => row.classList.toggle("asks", i === state.query));
@@ -206,22 +228,22 @@ function numbersPanel(tokens, edit) {
   };
 }
 
-/** A step of the figure: its text, the opening words and the coloured ones in bold, over its contents. */
-function panel([opening, ...text], ...contents) {
+/** A part of the figure, in three rows: a text with its opening and its [word, colour]s in bold, a picture, a foot. */
+function panel(name, [opening, ...text], picture, foot) {
   const spans = text.map((part) => (Array.isArray(part) ? html("b", { class: part[1] }, part[0]) : part));
-  return html("div", { class: "panel" }, html("p", {}, html("b", {}, opening), ...spans), ...contents);
+  return html("div", { class: `panel ${name}` }, html("p", {}, html("b", {}, opening), ...spans), picture, foot);
 }
 
 /** The whole figure for some tokens: its `node`, and `show(state)`. */
 function assemble(tokens, { change, edit, reset }) {
   const chosen = choice("Query", tokens, (query) => change({ query }));
   const sentence = html("p", { class: "sentence", "aria-live": "polite" });
-  const panels = [comparePanel(tokens, edit), weighPanel(tokens, change), mixPanel(tokens, edit), numbersPanel(tokens, edit)];
+  const panels = [comparePanel(tokens, edit), weighPanel(tokens, change), mixPanel(tokens, edit), numbersPanel(tokens, edit, reset)];
   return {
     node: html(
       "div",
       { class: "attention" },
-      html("div", { class: "top" }, chosen.node, button("Reset", reset).node),
+      chosen.node,
       sentence,
       ...panels.map(({ node }) => node),
     ),

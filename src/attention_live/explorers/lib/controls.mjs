@@ -64,9 +64,10 @@ export function numberField({ label, limit, change }) {
   return {
     node: field,
     show(value) {
-      const typing = field.getAttribute("aria-invalid") === "true" || Number(field.value) === value;
       current = value;
-      if (!typing || field.value === "") field.value = value;
+      const typing = field.getAttribute("aria-invalid") === "true";
+      const same = field.value !== "" && Number(field.value) === value; // "1." and "1" are the same: leave it alone
+      if (!typing && !same) field.value = value;
     },
   };
 }

@@ -1,8 +1,9 @@
 // Numbers as a reader sees them, with a true minus sign.
 
-/** Two decimals, or powers of ten where these would be too long: −0.50, 212.13, 1.4e+8. */
+/** Two decimals, and less where the number would grow too long for a column: −0.50, 212, 1.4e+8. */
 export function fixed(x) {
-  const text = Math.abs(x) < 10_000 ? x.toFixed(2) : x.toExponential(1);
+  const size = Math.abs(x);
+  const text = size < 100 ? x.toFixed(2) : size < 10_000 ? x.toFixed(0) : x.toExponential(1);
   return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", "−");
 }
 

@@ -53,15 +53,17 @@ function extentFor(largest) {
   return extent;
 }
 
+/** The lines, with their numbers along the lower and the left edge, out of the points' way. */
 function gridLines(extent) {
   const [right, bottom] = [WIDTH / 2, HEIGHT / 2];
   const lines = [];
   const ticks = [];
   for (const i of [-4, -3, -2, -1, 1, 2, 3, 4]) {
     const at = (i * RADIUS) / 3;
-    lines.push(`M${at} ${-bottom}V${bottom}`, `M${-right} ${at}H${right}`);
-    ticks.push(svg("text", { class: "tick", x: at, y: 12 }, short((i * extent) / 3)));
-    if (Math.abs(i) < 4) ticks.push(svg("text", { class: "tick", x: -11, y: 3 - at }, short((i * extent) / 3)));
+    const number = short((i * extent) / 3);
+    lines.push(`M${at} ${-bottom}V${bottom}M${-right} ${-at}H${right}`);
+    ticks.push(svg("text", { class: "tick", x: at, y: bottom - 4 }, number));
+    ticks.push(svg("text", { class: "tick", x: 8 - right, y: 3 - at }, number));
   }
   const axes = `M0 ${-bottom}V${bottom}M${-right} 0H${right}`;
   return [svg("path", { class: "grid", d: lines.join("") }), svg("path", { class: "axes", d: axes }), ...ticks];

@@ -61,7 +61,8 @@ const SHARED = `
 
   & .slider { display: grid; grid-template-columns: 1fr auto; gap: 0 8px; margin: 0; }
   & .slider input { grid-column: 1 / -1; width: 100%; height: 24px; margin: 0; accent-color: var(--query); cursor: pointer; }
-  & .slider output { font-variant-numeric: tabular-nums; padding: 0; }
+  & .slider output { justify-self: end; font-variant-numeric: tabular-nums; padding: 0; }
+  & .slider small:last-child { justify-self: end; }
   & .slider small { font-size: 12px; color: var(--muted); }
 
   & input[type="number"] {
@@ -72,12 +73,14 @@ const SHARED = `
   & input[aria-invalid="true"] { border-color: var(--wrong); outline-color: var(--wrong); color: var(--wrong); }
 
   & .bar { display: grid; grid-template-columns: 1fr 2.6em; align-items: center; gap: 6px; }
+  & .bar > :first-child { border-radius: 2px; background: var(--line); }
   & .bar i { display: block; height: 12px; min-width: 1px; border-radius: 2px; background: var(--key); }
 
   & svg.plane { display: block; width: 100%; height: auto; border-radius: 6px; background: var(--paper); font-size: 11px; }
   & .grid { stroke: var(--line); fill: none; }
   & .axes { stroke: var(--muted); fill: none; }
   & .tick { fill: var(--muted); font-size: 10px; text-anchor: middle; }
+  & .name.query { font-weight: 600; }
   & .name { text-anchor: middle; font-size: 12px; fill: currentColor; stroke: var(--paper); stroke-width: 4px; paint-order: stroke; pointer-events: none; }
   & .handle { cursor: grab; touch-action: none; outline: none; fill: currentColor; }
   & .handle:active { cursor: grabbing; }
