@@ -12,13 +12,7 @@ from torch import Tensor, nn
 
 
 def attention(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor | None = None,
-    *,
-    scale: float | None = None,
-    dropout_p: float = 0.0,
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, *, scale: float | None = None, dropout_p: float = 0.0
 ) -> tuple[Tensor, Tensor]:
     """Scaled dot-product attention, softmax(q kᵀ / √Dk) v (Vaswani et al. 2017, section 3.2.1).
 
@@ -44,7 +38,7 @@ def attention(
     _check_one_value_per_key(k, v)
     if scale is None:
         scale = q.size(-1) ** -0.5
-    scores = (q * scale) @ k.transpose(-2, -1)  # (..., Tq, Tk), scaled first so that half precision does not overflow
+    scores = (q * scale) @ k.transpose(-2, -1)  # (..., Tq, Tk); scaled first, so half precision overflows later
     weights = masked_softmax(scores, mask)
     kept = F.dropout(weights, dropout_p) if dropout_p else weights
     return kept @ v, weights  # (..., Tq, Dv), (..., Tq, Tk)

@@ -28,7 +28,7 @@ def padding_mask(lengths: Tensor | Sequence[int], max_len: int, *, device: torch
         TypeError: lengths are not integers.
         ValueError: lengths are not (B,), or one of them is negative or exceeds max_len.
     """
-    lengths = torch.as_tensor(lengths, device=device)
+    lengths = torch.as_tensor(lengths)
     if lengths.is_floating_point() or lengths.dtype == torch.bool:
         raise TypeError(f"lengths must be integers, got {lengths.dtype}")
     if lengths.dim() != 1:
@@ -36,6 +36,7 @@ def padding_mask(lengths: Tensor | Sequence[int], max_len: int, *, device: torch
     for i, length in enumerate(lengths.tolist()):
         if not 0 <= length <= max_len:
             raise ValueError(f"lengths[{i}] ({length}) must be between 0 and max_len ({max_len})")
+    lengths = lengths.to(device)
     return torch.arange(max_len, device=lengths.device) < lengths[:, None, None, None]  # (B, 1, 1, max_len)
 
 
