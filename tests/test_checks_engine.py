@@ -3,12 +3,16 @@
 import contextlib
 import os
 import random
+import re
 import signal
 import sys
+import textwrap
 import threading
 import time
 import warnings
 
+import nbclient
+import nbformat
 import numpy as np
 import pytest
 import torch
@@ -151,7 +155,9 @@ class ModuleStub(nn.Module):
         raise NotImplementedError("your code here")
 
 
-@pytest.mark.parametrize("stub", [raises_not_implemented, calls_a_stub, ModuleStub(), ...], ids=repr)
+@pytest.mark.parametrize(
+    "stub", [raises_not_implemented, calls_a_stub, ModuleStub(), ...], ids=["function", "caller", "module", "value"]
+)
 def test_untouched_stub(exercise, stub):
     assert repr(exercise.mark(stub)) == "○ 2.3 not attempted yet"
 
@@ -664,3 +670,45 @@ def test_html_is_escaped_and_marks_code():
 def test_outcome_is_the_same_every_time(exercise):
     case = exercise.cases[1]
     assert attempt(mix, case).agrees_with(attempt(mix, case))
+
+
+def test_in_a_notebook_each_check_is_one_output():
+    """A real kernel: displayed mid-cell and at a cell's end, with HTML; an endless loop is stopped there too."""
+    cells = [
+        """
+        from attention_live.checks import guard
+        from attention_live.checks.engine import Case, Chapter, Mistake
+        guard.TIME_LIMIT = 0.3
+        chapter = Chapter()
+        mistake = Mistake("unchanged", lambda x: x, "double it.")
+        double = chapter.exercise("1.1", "double", reference=lambda x: 2 * x, cases=[Case({"x": 3})],
+                                  mistakes=[mistake], verified="it doubles")
+        """,
+        """
+        print("before")
+        double(lambda x: x)
+        print("after")
+        """,
+        """
+        def my_double(x):
+            while True:
+                print("again")
+        double(my_double)
+        """,
+        "chapter.progress()",
+    ]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(textwrap.dedent(cell)) for cell in cells])
+    nbclient.NotebookClient(notebook, kernel_name="python3", timeout=60).execute()
+    outputs = [cell.outputs for cell in notebook.cells]
+    assert [[output.output_type for output in of_cell] for of_cell in outputs] == [
+        [],
+        ["stream", "display_data", "stream"],
+        ["display_data"],
+        ["display_data"],
+    ]
+    named, stopped, progress = outputs[1][1].data, outputs[2][0].data, outputs[3][0].data
+    assert named["text/plain"] == "✗ 1.1 unchanged: double it."
+    assert "unchanged: double it." in named["text/html"]
+    assert stopped["text/plain"].startswith("✗ 1.1 not finished after 0.3 s: an endless loop?")
+    assert re.search(r"stopped at  line [34]: ", stopped["text/plain"])
+    assert progress["text/plain"].splitlines()[1] == "    ✗ 1.1  double"
