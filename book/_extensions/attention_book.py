@@ -24,9 +24,9 @@ MATHJAX_FILES = ("tex-chtml-full.js", "output/chtml/fonts/woff-v2")
 
 
 def site_address(repository_url):
-    """The address at which GitHub Pages serves a repository: https://OWNER.github.io/NAME/."""
+    """The address at which GitHub Pages serves a repository: https://owner.github.io/NAME/."""
     owner, name = urlsplit(repository_url).path.strip("/").split("/")
-    return f"https://{owner}.github.io/{name}/"
+    return f"https://{owner.lower()}.github.io/{name}/"
 
 
 def set_base_url(app, config):
