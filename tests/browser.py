@@ -15,7 +15,7 @@ import threading
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 ARGS = [
@@ -44,6 +44,7 @@ def find_chromium():
 def chromium():
     """A Playwright `Browser`. For one module only: its event loop must not outlive the tests that need it."""
     path = find_chromium()
+    expect.set_options(timeout=30_000)  # milliseconds: a busy machine is slow, not wrong
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=ARGS)
         yield browser
