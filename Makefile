@@ -17,7 +17,7 @@ $(READY): requirements.txt pyproject.toml
 	  || { echo "Python 3.11 or newer is needed, and $(PYTHON) is older: make PYTHON=python3.12 …"; exit 1; }
 	$(PYTHON) -m venv .venv
 	$(PY) -m pip install --quiet --disable-pip-version-check -r requirements.txt
-	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@git config diff.jupyternotebook.command '"$(CURDIR)/.venv/bin/git-nbdiffdriver" diff' 2>/dev/null || true
 	@touch $@
 
