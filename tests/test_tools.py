@@ -102,7 +102,7 @@ def test_the_address_moves_everywhere_and_back(copy):
 @pytest.mark.parametrize("url", ["", "github.com/a/b", "https://gitlab.com/a/b", "https://github.com/a"])
 def test_a_wrong_address_changes_nothing(url, copy):
     before = everything(copy)
-    with pytest.raises(SystemExit, match="https://github.com/OWNER/NAME"):
+    with pytest.raises(SystemExit, match="must read https://github"):
         set_address.main(url)
     assert everything(copy) == before
 

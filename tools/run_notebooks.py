@@ -44,7 +44,7 @@ def run(path: Path) -> None:
 
 
 def stable_outputs(outputs: list, where: str) -> list:
-    """Drop the widget views of `outputs` and shrink the pictures; refuse what a reader should not see, or what is not stable."""
+    """Without widget views and with smaller pictures. What a reader should not see, or is not stable, is refused."""
     stable = []
     for output in outputs:
         if output.get("name") == "stderr":
