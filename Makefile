@@ -27,7 +27,7 @@ book: build  ## set up, build the site, serve it (PORT=8001 for another port)
 	  || { code=$$?; [ $$code -eq 130 ] || echo "could not serve at port $(PORT): is it taken? Try make book PORT=8001"; exit $$code; }
 
 build: $(READY)  ## build the site into book/_build/html
-	$(PY) -m jupyter_book build book -n -W --keep-going --quiet
+	.venv/bin/jupyter-book build book -n -W --keep-going --quiet
 
 test: $(READY) lint  ## run every test
 	$(PY) -m pytest tests

@@ -28,6 +28,7 @@ def run(path: Path) -> None:
     client = NotebookClient(
         notebook,
         timeout=300,
+        coalesce_streams=True,
         resources={"metadata": {"path": path.parent}},
         extra_arguments=["--log-level=ERROR"],
     )
