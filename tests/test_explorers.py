@@ -108,7 +108,7 @@ def test_the_stored_form_is_stable_and_says_what_the_figure_shows():
     assert list(state) == ["k", "q", "query", "temperature", "tokens", "v"]
     assert first["text/html"].startswith('<div class="explorer" data-explorer="attention" data-state=')
     assert "needs JavaScript" in first["text/html"]
-    assert first["text/plain"].startswith("AttentionExplorer(k=[[0.0, -1.0], ")
+    assert first["text/plain"].startswith("AttentionExplorer(k=[[0.0, 0.0], ")
 
 
 def test_the_stored_form_is_the_present_state():
@@ -144,7 +144,7 @@ def test_tensors_and_arrays_become_lists():
 
 def test_explorers_do_not_share_their_defaults():
     AttentionExplorer().q[0][0] = 99.0
-    assert AttentionExplorer().q[0][0] == 2.0
+    assert AttentionExplorer().q[0][0] == 1.0
 
 
 FOUR = [[0.0, 1.0]] * 4
@@ -199,6 +199,14 @@ def test_traits_that_only_fit_together_are_set_together():
 # The figure on a page with no kernel
 
 
+def example(**traits):
+    """An explorer in which no two keys fit a query equally well."""
+    q = [[2, -1], [-2, -1], [2, 1], [-2, 0]]
+    k = [[0, -1], [1.5, 0], [-1, 0], [0, 2.5]]
+    v = [[-2, -1], [2, 1], [1, -2], [-1, 2]]
+    return AttentionExplorer(**{"q": q, "k": k, "v": v, **traits})
+
+
 @pytest.fixture
 def open_page(chromium, serve, tmp_path):
     """A function that opens a page with some explorers, or HTML, as the website would show them."""
@@ -243,7 +251,7 @@ def centre(locator):
 
 
 def test_choosing_the_query_with_mouse_and_keyboard(open_page):
-    page = open_page(AttentionExplorer())
+    page = open_page(example())
     expect(sentence(page)).to_have_text("went looks at group with 0.56 and home with 0.39; the output is (0.68, 1.28).")
     page.get_by_role("radio", name="group").click()
     expect(sentence(page)).to_contain_text("group looks at went")
@@ -256,8 +264,8 @@ def test_choosing_the_query_with_mouse_and_keyboard(open_page):
 
 
 def test_the_temperature_turns_the_look_up_hard_and_uniform(open_page):
-    page = open_page(AttentionExplorer())
-    temperature = page.get_by_role("slider", name="Temperature T")
+    page = open_page(example())
+    temperature = page.get_by_role("slider", name="Temperature τ")
     assert temperature.get_attribute("aria-valuetext") == "1.00"
     temperature.press("Home")
     expect(sentence(page)).to_have_text("went looks at group with 1.00; the output is (2, 1).")
@@ -270,7 +278,7 @@ def test_the_temperature_turns_the_look_up_hard_and_uniform(open_page):
 
 
 def test_the_table_shows_each_step_of_the_score(open_page):
-    page = open_page(AttentionExplorer(temperature=0.5))
+    page = open_page(example(temperature=0.5))
     row = page.get_by_role("row", name="group").first
     expect(row.get_by_role("cell")).to_have_text(["3.00", "2.12", "4.24", "0.67"])
     expect(page.locator(".compare .sum")).to_have_text("group: q·k = 2 × 1.5 + 1 × 0 = 3")
@@ -278,9 +286,10 @@ def test_the_table_shows_each_step_of_the_score(open_page):
 
 @pytest.mark.parametrize("touch", [False, True])
 def test_dragging_a_value_moves_the_output(open_page, touch):
-    page = open_page(AttentionExplorer(temperature=0.01), width=390, touch=touch)
+    page = open_page(example(temperature=0.01), width=390, touch=touch)
     value = page.get_by_role("slider", name="value of group")
-    (x, y), (unit, _) = centre(value), (page.locator(".mix svg").bounding_box()["width"] / 340 * 118 / 3, 0)
+    x, y = centre(value)
+    unit = (x - centre(page.locator(".mix .axes"))[0]) / 2  # the value lies 2 to the right
     if touch:
         client = page.context.new_cdp_session(page)
         client.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})
@@ -298,7 +307,7 @@ def test_dragging_a_value_moves_the_output(open_page, touch):
 
 
 def test_a_dragged_point_stays_on_the_plane(open_page):
-    page = open_page(AttentionExplorer())
+    page = open_page(example())
     page.mouse.move(*centre(page.get_by_role("slider", name="key of group")))
     page.mouse.down()
     page.mouse.move(2000, -500)
@@ -307,7 +316,7 @@ def test_a_dragged_point_stays_on_the_plane(open_page):
 
 
 def test_moving_a_key_with_the_keyboard(open_page):
-    page = open_page(AttentionExplorer())
+    page = open_page(example())
     key = page.get_by_role("slider", name="key of group")
     for arrow in ["ArrowUp", "ArrowUp", "ArrowRight", "ArrowLeft", "ArrowLeft", "ArrowDown"]:
         key.press(arrow)
@@ -317,7 +326,7 @@ def test_moving_a_key_with_the_keyboard(open_page):
 
 
 def test_typed_numbers_count_and_what_is_no_number_does_not(open_page):
-    page = open_page(AttentionExplorer())
+    page = open_page(example())
     number = field(page, "query of went, component 1")
     number.fill("-2.25")
     expect(page.get_by_role("slider", name="query of went")).to_have_attribute("aria-valuetext", "(−2.25, 1)")
@@ -335,20 +344,20 @@ def test_typed_numbers_count_and_what_is_no_number_does_not(open_page):
 
 
 def test_a_large_number_makes_the_plane_larger(open_page):
-    page = open_page(AttentionExplorer())
+    page = open_page(example())
     field(page, "value of home, component 2").fill("40")
-    expect(page.locator(".mix .tick").last).to_have_text("80")
-    expect(page.locator(".compare .tick").last).to_have_text("4")
+    expect(page.locator(".mix .tick").last).to_have_text("40")
+    expect(page.locator(".compare .tick").last).to_have_text("3")
     field(page, "value of home, component 2").fill("2")
-    expect(page.locator(".mix .tick").last).to_have_text("4")
+    expect(page.locator(".mix .tick").last).to_have_text("3")
 
 
 def test_reset_brings_back_the_beginning(open_page):
-    page = open_page(AttentionExplorer(query=1))
+    page = open_page(example(query=1))
     before = sentence(page).text_content()
     page.get_by_role("radio", name="home").check()
     field(page, "query of home, component 1").fill("2")
-    page.get_by_role("slider", name="Temperature T").press("Home")
+    page.get_by_role("slider", name="Temperature τ").press("Home")
     assert sentence(page).text_content() != before
     page.get_by_role("button", name="Reset").click()
     expect(sentence(page)).to_have_text(before)
@@ -359,9 +368,9 @@ def test_explorers_on_one_page_do_not_disturb_each_other(open_page):
     broken = '<div class="explorer" data-explorer="{}" data-state="{}"><p>A sentence instead.</p></div>'
     page = open_page(
         broken.format("missing", "{}"),
-        AttentionExplorer(),
+        example(),
         broken.format("attention", "{}"),
-        AttentionExplorer(),
+        example(),
         broken.format("attention", "no JSON"),
     )
     expect(sentence(page)).to_have_count(2)
@@ -374,7 +383,7 @@ def test_explorers_on_one_page_do_not_disturb_each_other(open_page):
 
 def test_tokens_are_text_and_never_markup(open_page):
     tokens = ["<img src=x onerror=document.title='broken'>", "&amp;", "爱", "a-token-that-is-rather-long"]
-    page = open_page(AttentionExplorer(tokens=tokens, query=0), width=390)
+    page = open_page(example(tokens=tokens, query=0), width=390)
     expect(sentence(page)).to_contain_text(tokens[0])
     assert page.title() == "Explorers"
     assert page.locator("img").count() == 0
@@ -384,7 +393,7 @@ def test_tokens_are_text_and_never_markup(open_page):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 760])
 def test_it_fits_and_is_accessible(open_page, width, scheme):
-    page = open_page(AttentionExplorer(), AttentionExplorer(query=0), width=width, color_scheme=scheme)
+    page = open_page(example(), example(query=0), width=width, color_scheme=scheme)
     expect(sentence(page)).to_have_count(2)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert Axe().run(page).response["violations"] == []
@@ -392,7 +401,7 @@ def test_it_fits_and_is_accessible(open_page, width, scheme):
 
 
 def test_it_follows_the_theme_of_the_page(open_page):
-    page = open_page(AttentionExplorer(), color_scheme="dark")
+    page = open_page(example(), color_scheme="dark")
     expect(sentence(page)).to_be_visible()
     background = "getComputedStyle(document.querySelector('.explorer-figure')).backgroundColor"
     dark = page.evaluate(background)

@@ -115,7 +115,7 @@ def test_run_all_shows_the_live_figure_alone(lab, figure):
 def test_python_reads_what_the_hand_changed(lab, figure):
     figure.get_by_role("radio", name="home").click()
     expect(sentence(figure)).to_contain_text("home looks at")
-    temperature = figure.get_by_role("slider", name="Temperature T")
+    temperature = figure.get_by_role("slider", name="Temperature τ")
     temperature.press("End")
     temperature.press("ArrowLeft")
     expect(temperature).to_have_attribute("aria-valuetext", "89.1")
@@ -129,7 +129,7 @@ def test_a_trait_set_from_python_redraws_the_figure(lab, figure):
     expect(sentence(figure)).to_contain_text("the looks at")
     run(lab, SET)
     expect(sentence(figure)).to_have_text(re.compile(r"^group looks at \w+ with 1\.00; the output is"))
-    expect(figure.get_by_role("slider", name="Temperature T")).to_have_attribute("aria-valuetext", "0.0100")
+    expect(figure.get_by_role("slider", name="Temperature τ")).to_have_attribute("aria-valuetext", "0.0100")
     expect(figure.get_by_role("radio", name="group")).to_be_checked()
 
 

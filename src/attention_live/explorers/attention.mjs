@@ -22,13 +22,15 @@ const STYLES = `
   & .panel > p { color: var(--muted); }
   & .panel > p b { font-weight: 600; }
   & .panel > p b:not([class]) { color: var(--ink); }
-  & .panel > .sum { min-height: 2.9em; font-variant-numeric: tabular-nums; }
+  & .mix > .sum { min-height: 2.9em; }
+  & .panel > .sum { font-variant-numeric: tabular-nums; }
   & .sum span { display: inline-block; white-space: pre; }
   & .foot { display: flex; gap: 12px; justify-content: space-between; align-items: center; font-size: 12px; color: var(--muted); }
 
   & th:first-child { width: 17%; text-align: left; }
   & tbody tr { height: 34px; }
-  & .weights th:last-child { width: 31%; }
+  & .weights th:last-child { width: 37%; }
+  & .weights td:last-child { padding-left: 10px; }
   & .numbers thead th:not(:first-child) { text-align: center; }
   & tr.asks th { font-weight: 600; }
   & tr.asks th, & tr.asks .of-q input { color: var(--query); }
@@ -43,12 +45,7 @@ const STYLES = `
     grid-template-columns: repeat(2, minmax(0, 1fr));
     & > fieldset, & .sentence { grid-column: 1 / -1; }
     & .sentence { min-height: 0; }
-    /* The planes side by side above the tables, and what stands in a row on one line. */
-    & .panel { grid-template-rows: subgrid; align-content: normal; }
-    & .compare { grid-area: 3 / 1 / span 3; }
-    & .weigh { grid-area: 6 / 1 / span 3; }
-    & .mix { grid-area: 3 / 2 / span 3; }
-    & .numbers { grid-area: 6 / 2 / span 3; }
+    & .panel { grid-row: span 3; grid-template-rows: subgrid; align-content: normal; } /* what stands in a row is aligned */
   }
 }
 `;
@@ -95,17 +92,21 @@ function comparePanel(tokens, edit) {
   };
 }
 
+const HEAD = "M4 0L-8 6V-6Z";
+const DOT = "M-4 0A4 4 0 0 0 4 0A4 4 0 0 0 -4 0"; // a vector of length 0 points nowhere
+
 /** A vector that the reader can move by its tip. */
 function arrow(space, options) {
   const shaft = svg("line", { class: `shaft ${options.kind}`, "stroke-width": options.kind === "query" ? 3.5 : 2 });
-  const head = svg("path", { d: "M4 0L-8 6V-6Z" });
+  const head = svg("path");
   const tip = point(space, { ...options, shape: head });
   return {
     node: svg("g", {}, shaft, tip.node),
     show(coordinates) {
       const [x, y] = space.place(coordinates);
       setAttributes(shaft, { x1: 0, y1: 0, x2: x, y2: y });
-      head.setAttribute("transform", `rotate(${(Math.atan2(y, x) * 180) / Math.PI})`);
+      const d = x === 0 && y === 0 ? DOT : HEAD;
+      setAttributes(head, { d, transform: `rotate(${(Math.atan2(y, x) * 180) / Math.PI})` });
       tip.show(coordinates);
     },
   };
@@ -127,14 +128,14 @@ function weighPanel(tokens, change) {
     };
   });
   const temperature = logSlider({
-    label: "Temperature T",
+    label: "Temperature τ",
     lowest: -2,
     highest: 2,
     low: "hard look-up",
     high: "all alike",
     change: (value) => change({ temperature: value }),
   });
-  const heads = ["key", "q·k", "÷ √2", "÷ T", "softmax"].map((head) => html("th", { scope: "col" }, head));
+  const heads = ["key", "q·k", "÷ √2", "÷ τ", "softmax"].map((head) => html("th", { scope: "col" }, head));
   const table = html(
     "table",
     { class: "weights" },

@@ -59,9 +59,9 @@ class AttentionExplorer(Explorer):
     title = "The attention explorer"
 
     tokens = traitlets.List(traitlets.Unicode(), ["the", "group", "went", "home"], minlen=1).tag(sync=True)
-    q = Vectors([[2.0, -1.0], [-2.0, -1.0], [2.0, 1.0], [-2.0, 0.0]]).tag(sync=True)
-    k = Vectors([[0.0, -1.0], [1.5, 0.0], [-1.0, 0.0], [0.0, 2.5]]).tag(sync=True)
-    v = Vectors([[-2.0, -1.0], [2.0, 1.0], [1.0, -2.0], [-1.0, 2.0]]).tag(sync=True)
+    q = Vectors([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [-1.0, 0.0]]).tag(sync=True)
+    k = Vectors([[0.0, 0.0], [2.0, 0.0], [-1.0, 0.0], [0.0, 2.0]]).tag(sync=True)
+    v = Vectors([[0.0, 0.0], [4.0, 0.0], [3.0, 3.0], [1.0, 4.0]]).tag(sync=True)
     query = traitlets.Int(2).tag(sync=True)
     temperature = traitlets.Float(1.0).tag(sync=True)
 

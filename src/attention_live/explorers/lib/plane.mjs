@@ -6,11 +6,11 @@ import { short, vector } from "./format.mjs";
 
 const WIDTH = 340;
 const HEIGHT = 280;
-const RADIUS = 118; // from the origin to the last grid line, in pixels
-const STEP = 0.1; // how finely points move, while the grid lines are 1 apart
+const RADIUS = 112; // from the origin to the last grid line, in pixels
+const FINENESS = 10; // steps of a moving point from one grid line to the next
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowDown: [0, -1], ArrowUp: [0, 1] };
 
-/** An empty plane from −3 to 3, or wider when `fit` finds larger numbers. What is drawn goes into `node`. */
+/** An empty plane. `fit` it to what it is to show; what is drawn goes into `node`. */
 export function plane(label) {
   const scenery = svg("g", { "aria-hidden": "true" });
   const node = svg(
@@ -20,7 +20,8 @@ export function plane(label) {
   );
   const self = {
     node,
-    extent: 0,
+    extent: 0, // the last grid line, in both directions
+    spacing: 0, // from one grid line to the next
     held: false, // true while a point is dragged: the plane must then not change under the hand
     /** Where a point of the plane lies in the drawing. */
     place: ([x, y]) => [(x * RADIUS) / self.extent, (-y * RADIUS) / self.extent],
@@ -30,40 +31,45 @@ export function plane(label) {
       const unit = ((RADIUS / self.extent) * box.width) / WIDTH;
       return [(clientX - box.x - box.width / 2) / unit, -(clientY - box.y - box.height / 2) / unit];
     },
-    /** The nearest point that lies on the plane and on a whole number of steps. */
+    /** The nearest point that lies within the extent and on a whole number of steps. */
     snap(point) {
-      const perUnit = 3 / self.extent / STEP;
+      const perUnit = FINENESS / self.spacing;
       return point.map((x) => Math.round(Math.max(-self.extent, Math.min(self.extent, x)) * perUnit) / perUnit);
     },
-    /** Makes the plane large enough for some points. */
+    /** Makes the plane as large as some points need. */
     fit(points) {
-      const extent = extentFor(Math.max(...points.flat().map(Math.abs)));
+      const { extent, spacing } = gridFor(Math.max(...points.flat().map(Math.abs)));
       if (self.held || extent === self.extent) return;
-      self.extent = extent;
-      scenery.replaceChildren(...gridLines(extent));
+      Object.assign(self, { extent, spacing });
+      scenery.replaceChildren(...gridLines(extent, spacing));
     },
   };
   return self;
 }
 
-/** Three times a power of ten, or one and a half or twice that: 3, 6, 15, 30, 60, 150, … */
-function extentFor(largest) {
-  let extent = 3;
-  for (let i = 0; extent < largest; i += 1) extent *= [2, 2.5, 2][i % 3];
-  return extent;
+/** The smallest grid of 3 to 5 lines, spaced by 1, 2 or 5 times a power of ten, that reaches `largest`. */
+function gridFor(largest) {
+  for (let power = 1; ; power *= 10) {
+    for (const spacing of [power, 2 * power, 5 * power]) {
+      const lines = Math.max(3, Math.ceil(largest / spacing));
+      if (lines <= 5) return { extent: lines * spacing, spacing };
+    }
+  }
 }
 
 /** The lines, with their numbers along the lower and the left edge, out of the points' way. */
-function gridLines(extent) {
+function gridLines(extent, spacing) {
   const [right, bottom] = [WIDTH / 2, HEIGHT / 2];
   const lines = [];
   const ticks = [];
-  for (const i of [-4, -3, -2, -1, 1, 2, 3, 4]) {
-    const at = (i * RADIUS) / 3;
-    const number = short((i * extent) / 3);
-    lines.push(`M${at} ${-bottom}V${bottom}M${-right} ${-at}H${right}`);
-    ticks.push(svg("text", { class: "tick", x: at, y: bottom - 4 }, number));
-    ticks.push(svg("text", { class: "tick", x: 8 - right, y: 3 - at }, number));
+  for (let at = spacing; (at * RADIUS) / extent < right; at += spacing) {
+    for (const number of [-at, at]) {
+      const pixels = (number * RADIUS) / extent;
+      lines.push(`M${pixels} ${-bottom}V${bottom}M${-right} ${-pixels}H${right}`);
+      if (at > extent) continue;
+      ticks.push(svg("text", { class: "tick", x: pixels, y: bottom - 4 }, short(number)));
+      ticks.push(svg("text", { class: "tick", x: 10 - right, y: 3 - pixels }, short(number)));
+    }
   }
   const axes = `M0 ${-bottom}V${bottom}M${-right} 0H${right}`;
   return [svg("path", { class: "grid", d: lines.join("") }), svg("path", { class: "axes", d: axes }), ...ticks];
@@ -91,7 +97,7 @@ export function point(plane, { label, name, kind, shape, move }) {
     const direction = ARROWS[event.key];
     if (direction === undefined) return;
     event.preventDefault();
-    const step = (STEP * plane.extent) / 3;
+    const step = plane.spacing / FINENESS;
     move(plane.snap(current.map((x, d) => x + step * direction[d])));
   });
 
@@ -108,7 +114,7 @@ export function point(plane, { label, name, kind, shape, move }) {
         "aria-valuetext": vector(coordinates),
       });
       const room = WIDTH / 2 - 4 * name.length;
-      setAttributes(title, { x: Math.max(-room, Math.min(room, x)), y: y + (y > 0 ? 22 : -13) });
+      setAttributes(title, { x: Math.max(-room, Math.min(room, x)), y: y + (y < 0 ? -13 : 22) });
     },
   };
 }

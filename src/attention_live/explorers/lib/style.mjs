@@ -20,7 +20,7 @@ const SHARED = `
   container-type: inline-size;
   max-width: 50rem;
   margin: 0.5rem auto;
-  padding: 1rem;
+  padding: 14px;
   border: 1px solid var(--line);
   border-radius: 10px;
   background: var(--paper);
@@ -31,12 +31,13 @@ const SHARED = `
   & p { margin: 0; font-size: inherit; line-height: inherit; color: inherit; }
   & :focus-visible { outline: 2px solid var(--query); outline-offset: 2px; }
   & table {
-    display: table; width: 100%; margin: 0; border: 0; border-collapse: collapse; table-layout: fixed;
+    display: table; width: 100%; margin: 0; border: 0; border-collapse: collapse;
+    table-layout: fixed !important; /* the website's theme has a stronger rule for tables in outputs */
     background: none; font-size: 13px; font-variant-numeric: tabular-nums; color: inherit;
   }
   & thead, & tr { border: 0; background: none; color: inherit; }
   & th, & td {
-    padding: 3px 4px; border: 0; background: none; color: inherit;
+    padding: 3px; border: 0; background: none; color: inherit;
     font-weight: 400; text-align: right; vertical-align: middle; white-space: nowrap;
   }
   & thead th { padding-bottom: 5px; border-bottom: 1px solid var(--line); color: var(--muted); }
@@ -48,10 +49,10 @@ const SHARED = `
   }
   & button:hover { border-color: var(--muted); }
 
-  & fieldset.choice { display: flex; flex-wrap: wrap; gap: 6px; align-items: center; min-width: 0; margin: 0; padding: 0; border: 0; }
+  & fieldset.choice { display: flex; flex-wrap: wrap; gap: 5px; align-items: center; min-width: 0; margin: 0; padding: 0; border: 0; }
   & fieldset.choice legend { float: left; width: auto; margin: 0 4px 0 0; padding: 0; font: inherit; color: var(--muted); }
   & fieldset.choice label {
-    position: relative; margin: 0; padding: 4px 14px; border: 1px solid var(--line); border-radius: 999px;
+    position: relative; margin: 0; padding: 4px 11px; border: 1px solid var(--line); border-radius: 999px;
     background: var(--panel); cursor: pointer;
   }
   & fieldset.choice label:hover { border-color: var(--muted); }
@@ -74,7 +75,7 @@ const SHARED = `
 
   & .bar { display: grid; grid-template-columns: 1fr 2.6em; align-items: center; gap: 6px; }
   & .bar > :first-child { border-radius: 2px; background: var(--line); }
-  & .bar i { display: block; height: 12px; min-width: 1px; border-radius: 2px; background: var(--key); }
+  & .bar i { display: block; height: 14px; min-width: 1px; border-radius: 2px; background: var(--key); }
 
   & svg.plane { display: block; width: 100%; height: auto; border-radius: 6px; background: var(--paper); font-size: 11px; }
   & .grid { stroke: var(--line); fill: none; }
