@@ -2,5 +2,7 @@
 
 from .attention import AttentionExplorer
 from .base import Explorer
+from .gradient_reach import GradientReachExplorer
+from .scaling import ScalingExplorer
 
-__all__ = ["AttentionExplorer", "Explorer"]
+__all__ = ["AttentionExplorer", "Explorer", "GradientReachExplorer", "ScalingExplorer"]
