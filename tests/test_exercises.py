@@ -2,11 +2,13 @@
 
 An exercise in a notebook consists of these cells, in this order:
 
-    Markdown  ### Exercise 2.3 ●●○ 10 min, and the task (which may go on in further cells)
+    Markdown  ### Exercise 2.3 ●●○ 10 min, and the task
     code      the stub: `def my_…` or a class that raises NotImplementedError, or `my_… = ...`
     code      check.name(my_…)
     Markdown  <details><summary>Hint 1</summary>, one or more, one a cell
     Markdown  <details><summary>Solution</summary>, with the code in a ```python fence
+
+Further text may stand between them and after them, and `check.progress()` at the end.
 """
 
 import ast
@@ -24,6 +26,7 @@ from IPython.core.inputtransformer2 import TransformerManager
 from attention_live import checks
 from attention_live.checks.engine import Exercise, attempts
 
+HEADING = re.compile(r"^### Exercise (?P<number>\S+) (?P<rest>.*)$", re.MULTILINE)
 PENCIL = 24  # numbers that the tensors of an exercise's first case may have, together
 
 
@@ -62,19 +65,22 @@ def solution_code(source):
 
 def kind_of(cell):
     if cell.cell_type == "code":
-        return "check" if re.fullmatch(r"check\.(?!progress)\w+\(\w+\)", cell.source.strip()) else "stub"
+        found = re.fullmatch(r"check\.(?:(progress)\(\)|\w+\(\w+\))", cell.source.strip())
+        return (found[1] or "check") if found else "stub"
     found = re.match(r"<details>\s*<summary>(Hint|Solution)", cell.source)
-    return found[1].lower() if found else "task"
+    return found[1].lower() if found else "text"
 
 
 def sections(name, cells):
-    """The exercises of a notebook: each from its heading to the next heading of any kind."""
+    """The exercises of a notebook: each from the cell with its heading to the next cell that starts with a heading."""
     found, current = [], None
     for index, cell in enumerate(cells):
-        if cell.cell_type == "markdown" and cell.source.startswith("#"):
-            heading = re.match(r"### Exercise (\S+)", cell.source)
-            current = Section(name, heading[1], [], index) if heading else None
-            found += [current] if current else []
+        heading = HEADING.search(cell.source) if cell.cell_type == "markdown" else None
+        if heading:
+            current = Section(name, heading["number"], [], index)
+            found.append(current)
+        elif cell.cell_type == "markdown" and cell.source.startswith("#"):
+            current = None
         if current:
             current.cells.append((kind_of(cell), cell.source))
     return found
@@ -173,11 +179,11 @@ def test_notebook_and_module_have_the_same_exercises(name):
 
 @each_section
 def test_exercise_is_laid_out_as_described(section):
-    heading = section.cells[0][1].splitlines()[0]
-    assert re.fullmatch(r"### Exercise \d+\.\d+ (●○○|●●○|●●●) \d+ min", heading), heading
+    heading = HEADING.search(section.cells[0][1])
+    assert re.fullmatch(r"(●○○|●●○|●●●) \d+ min", heading["rest"]), heading[0]
     assert section.number.split(".")[0] == str(int(section.notebook.partition("_")[0]))
     kinds = " ".join(kind for kind, _ in section.cells)
-    assert re.fullmatch("(task )+stub check (hint )+solution", kinds), kinds
+    assert re.fullmatch("(text )+stub check (text )*(hint )+solution( text| progress)*", kinds), kinds
     assert section.check[1] in defined(section.sources("stub")[0]), "the check takes what the stub defines"
 
 

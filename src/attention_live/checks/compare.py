@@ -69,9 +69,13 @@ def difference(actual: Any, expected: Any, where: str = "the result") -> Differe
 
     if isinstance(expected, int | float) and isinstance(actual, Tensor) and actual.numel() == 1:
         actual = actual.item()
-    if isinstance(expected, int | float) and isinstance(actual, int | float):
-        same = actual == expected or math.isclose(actual, expected, rel_tol=1.3e-6, abs_tol=1e-5)
-        return None if same else differ("is another number")
+    if isinstance(expected, float) and isinstance(actual, int | float):
+        relative, absolute = TOLERANCES[torch.float32]
+        same = math.isclose(actual, expected, rel_tol=relative, abs_tol=absolute)
+        both_nan = math.isnan(actual) and math.isnan(expected)
+        return None if same or both_nan else differ("is another number")
+    if isinstance(expected, int) and isinstance(actual, int | float):
+        return None if actual == expected else differ("is another number")
     if actual is None and expected is not None:
         return differ("is `None`: is a `return` missing?")
     sequences = isinstance(expected, list | tuple) and isinstance(actual, list | tuple)

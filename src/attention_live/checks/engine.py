@@ -163,8 +163,8 @@ def attempts(answer: Any, cases: Sequence[Case]) -> list[Outcome]:
 
 
 def agree(some: Sequence[Outcome], others: Sequence[Outcome]) -> bool:
-    """Whether two answers did the same on all cases."""
-    return len(some) == len(others) and all(a.agrees_with(b) for a, b in zip(some, others, strict=True))
+    """Whether two answers did the same on all cases (running out of time, after which cases lack, is not the same)."""
+    return all(a.agrees_with(b) for a, b in zip(some, others, strict=False))
 
 
 @dataclass(frozen=True)
@@ -229,7 +229,10 @@ class Exercise:
 
     def mark(self, answer: Any) -> Result:
         """Mark an answer, and remember the mark. Raises nothing but the user's own `KeyboardInterrupt`."""
-        self.state, text, rows = self._judge(answer)
+        try:
+            self.state, text, rows = self._judge(answer)
+        except Exception as error:  # what a hostile object does that plain() has not seen
+            self.state, text, rows = "✗", f"this answer cannot be marked: {type(error).__name__}", []
         return Result(self.state, f"{self.number} {text}", rows)
 
     def _judge(self, answer: Any) -> tuple[str, str, list[tuple[str, str]]]:

@@ -32,9 +32,7 @@ PRINT_LIMIT = 500  # characters of its prints that are kept
 # Where code lies that is not the reader's.
 _LIBRARIES = (
     *{sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")},
-    str(Path(torch.__file__).parent),
     str(Path(__file__).parents[1]),
-    "<frozen ",
 )
 
 
@@ -73,24 +71,24 @@ def guarded(function: Callable[[], Any]) -> tuple[Any, Failure | None, str]:
 def global_state_kept() -> Iterator[None]:
     """Give the code inside a standard global state, and put the caller's back afterwards.
 
-    Covers the random generators of torch (CPU), NumPy and Python; torch's default dtype and device, number of threads
-    and gradient mode; and warning filters. Warnings are silent inside, for they quote paths that change.
+    Covers the random generators of torch (CPU), NumPy and Python; torch's default dtype, number of threads and
+    gradient mode; and warning filters. Inside, tensors are made on the CPU unless the code says otherwise, and warnings
+    are silent, for they quote paths that change.
     """
-    dtype, device, threads = torch.get_default_dtype(), torch.get_default_device(), torch.get_num_threads()
+    dtype, threads = torch.get_default_dtype(), torch.get_num_threads()
     python_random, numpy_random = random.getstate(), np.random.get_state()  # noqa: NPY002
     try:
         with (
             torch.random.fork_rng(devices=[]),
             torch.inference_mode(False),
             torch.enable_grad(),
+            torch.device("cpu"),
             warnings.catch_warnings(action="ignore"),
         ):
             torch.set_default_dtype(torch.float32)
-            torch.set_default_device("cpu")
             yield
     finally:
         torch.set_default_dtype(dtype)
-        torch.set_default_device(device)
         torch.set_num_threads(threads)
         random.setstate(python_random)
         np.random.set_state(numpy_random)  # noqa: NPY002
