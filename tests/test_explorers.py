@@ -154,9 +154,9 @@ BAD = [
     ("v", [[1, 2, 3], *FOUR[1:]], "every vector must have 2 components, but v[0] is [1, 2, 3]"),
     ("v", torch.ones(4), "every vector must have 2 components, but v[0] is 1.0"),
     ("q", 5, "q must be a list of vectors, got 5"),
-    ("q", [[0, float("nan")], *FOUR[1:]], "components must be numbers from -1000 to 1000, but q[0] is [0, nan]"),
-    ("k", [*FOUR[1:], [0, 1001]], "components must be numbers from -1000 to 1000, but k[3] is [0, 1001]"),
-    ("k", [*FOUR[1:], ["0", 1]], "components must be numbers from -1000 to 1000, but k[3] is ['0', 1]"),
+    ("q", [[0, float("nan")], *FOUR[1:]], "components must be numbers from -100 to 100, but q[0] is [0, nan]"),
+    ("k", [*FOUR[1:], [0, 101]], "components must be numbers from -100 to 100, but k[3] is [0, 101]"),
+    ("k", [*FOUR[1:], ["0", 1]], "components must be numbers from -100 to 100, but k[3] is ['0', 1]"),
     ("tokens", ["a"], "q has 4 vectors, but there are 1 tokens"),
     ("query", 4, "query must be from 0 to 3, got 4"),
     ("query", -1, "query must be from 0 to 3, got -1"),
@@ -335,7 +335,7 @@ def test_typed_numbers_count_and_what_is_no_number_does_not(open_page):
         number.fill("")
         number.press_sequentially(wrong)
         expect(number).to_have_attribute("aria-invalid", "true")
-    number.fill("1001")
+    number.fill("101")
     expect(number).to_have_attribute("aria-invalid", "true")
     assert sentence(page).text_content() == before
     page.get_by_role("radio", name="went").focus()
@@ -362,6 +362,36 @@ def test_reset_brings_back_the_beginning(open_page):
     page.get_by_role("button", name="Reset").click()
     expect(sentence(page)).to_have_text(before)
     expect(field(page, "query of home, component 1")).to_have_value("-2")
+
+
+LIVE = """async () => {
+    const { default: explorer } = await import("/_static/attention.mjs");
+    const state = JSON.parse(document.querySelector("[data-explorer]").dataset.state);
+    const listeners = new Map();
+    const on = (event, callback) => listeners.set(event, callback);
+    const model = { get: (name) => state[name], on, off: (event) => listeners.delete(event), save_changes() {} };
+    const stop = explorer.render({ model, el: document.querySelector("main") });
+    window.fromPython = (changes) => {
+        for (const [name, value] of Object.entries(changes)) {
+            state[name] = value;
+            listeners.get(`change:${name}`)();
+        }
+    };
+    window.stop = () => { stop(); return listeners.size; };
+}"""
+
+
+def test_traits_that_python_sets_one_by_one_are_drawn_when_they_fit_together(open_page):
+    page = open_page(example())
+    expect(sentence(page)).to_have_count(1)
+    page.evaluate(LIVE)
+    page.evaluate("fromPython({ tokens: ['soft', 'hard'], q: [[1, 0], [0, 1]], k: [[0, 0], [0, 0]] })")
+    expect(sentence(page).last).to_contain_text("went looks at")
+    page.evaluate("fromPython({ v: [[2, 0], [0, 2]], query: 1 })")
+    expect(sentence(page).last).to_have_text("hard looks at all 2 tokens alike, each with 0.50; the output is (1, 1).")
+    expect(page.get_by_role("radio", name="soft")).to_have_count(1)
+    assert page.errors == []
+    assert page.evaluate("stop()") == 0
 
 
 def test_explorers_on_one_page_do_not_disturb_each_other(open_page):

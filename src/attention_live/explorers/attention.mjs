@@ -10,7 +10,7 @@ import { plane, point } from "./lib/plane.mjs";
 import { addStyles } from "./lib/style.mjs";
 
 const TRAITS = ["tokens", "q", "k", "v", "query", "temperature"];
-const LIMIT = 1000; // the largest component, here as in attention.py
+const LIMIT = 100; // the largest component, here as in attention.py
 const WORDS = { q: "query", k: "key", v: "value" };
 
 const STYLES = `
@@ -76,7 +76,14 @@ function comparePanel(tokens, edit) {
   return {
     node: panel(
       "compare",
-      ["1 Compare", " the ", ["query", "query"], " with every ", ["key", "key"], ". Drag an arrow: q·k grows as the two point the same way."],
+      [
+        "1 Compare",
+        " the ",
+        ["query", "query"],
+        " with every ",
+        ["key", "key"],
+        ". Drag an arrow: q·k grows as the two point the same way.",
+      ],
       space.node,
       sum,
     ),
@@ -177,7 +184,14 @@ function mixPanel(tokens, edit) {
   return {
     node: panel(
       "mix",
-      ["3 Mix", " the ", ["values", "value"], ". Their weighted mean is the ", ["output", "output"], ": it never leaves their hull. Drag a value and see."],
+      [
+        "3 Mix",
+        " the ",
+        ["values", "value"],
+        ". Their weighted mean is the ",
+        ["output", "output"],
+        ": it never leaves their hull. Drag a value and see.",
+      ],
       space.node,
       sum,
     ),
@@ -219,7 +233,8 @@ function numbersPanel(tokens, edit, reset) {
     html("thead", {}, html("tr", {}, html("th", { scope: "col" }, "token"), ...heads)),
     html("tbody", {}, ...rows),
   );
-  const foot = html("div", { class: "foot" }, "Without a mouse: Tab to a point, then the arrow keys.", button("Reset", reset).node);
+  const hint = "Without a mouse: Tab to a point, then the arrow keys.";
+  const foot = html("div", { class: "foot" }, hint, button("Reset", reset).node);
   return {
     node: panel("numbers", ["The numbers", ". Type, and everything follows. The query that asks is marked."], table, foot),
     show(state) {
@@ -239,15 +254,14 @@ function panel(name, [opening, ...text], picture, foot) {
 function assemble(tokens, { change, edit, reset }) {
   const chosen = choice("Query", tokens, (query) => change({ query }));
   const sentence = html("p", { class: "sentence", "aria-live": "polite" });
-  const panels = [comparePanel(tokens, edit), weighPanel(tokens, change), mixPanel(tokens, edit), numbersPanel(tokens, edit, reset)];
+  const panels = [
+    comparePanel(tokens, edit),
+    weighPanel(tokens, change),
+    mixPanel(tokens, edit),
+    numbersPanel(tokens, edit, reset),
+  ];
   return {
-    node: html(
-      "div",
-      { class: "attention" },
-      chosen.node,
-      sentence,
-      ...panels.map(({ node }) => node),
-    ),
+    node: html("div", { class: "attention" }, chosen.node, sentence, ...panels.map(({ node }) => node)),
     show(state) {
       const found = attend(state.q[state.query], state.k, state.v, state.temperature);
       chosen.show(state.query);
@@ -275,13 +289,13 @@ function render({ model, el }) {
   el.append(root);
 
   let figure;
-  let tokens;
+  let drawn; // the tokens that the figure is made for
   const redraw = () => {
     const state = read();
     if (!fitsTogether(state)) return; // several traits are being changed, and the rest are still to come
-    if (state.tokens !== tokens) {
-      tokens = state.tokens;
-      figure = assemble(tokens, { change, edit, reset: () => change(start) });
+    if (JSON.stringify(state.tokens) !== JSON.stringify(drawn)) {
+      drawn = state.tokens;
+      figure = assemble(drawn, { change, edit, reset: () => change(start) });
       root.replaceChildren(figure.node);
     }
     figure.show(state);

@@ -6,7 +6,7 @@ import traitlets
 
 from .base import Explorer
 
-LIMIT = 1000  # the largest component, here as in attention.mjs
+LIMIT = 100  # the largest component, here as in attention.mjs
 
 
 class Vectors(traitlets.TraitType):
@@ -16,7 +16,7 @@ class Vectors(traitlets.TraitType):
         """Return `value` as nested lists of floats.
 
         Raises:
-            TraitError: when a vector has not two components, or a component is no number from -1000 to 1000.
+            TraitError: when a vector has not two components, or a component is no number from -100 to 100.
         """
         value = value.tolist() if hasattr(value, "tolist") else value
         if not isinstance(value, list | tuple):

@@ -1,9 +1,9 @@
 // Numbers as a reader sees them, with a true minus sign.
 
-/** Two decimals, and less where the number would grow too long for a column: −0.50, 212, 1.4e+8. */
+/** Two decimals, and less where the number would grow too long for a column: −0.50, 212, 1e8. */
 export function fixed(x) {
   const size = Math.abs(x);
-  const text = size < 100 ? x.toFixed(2) : size < 10_000 ? x.toFixed(0) : x.toExponential(1);
+  const text = size < 100 ? x.toFixed(2) : size < 10_000 ? x.toFixed(0) : x.toExponential(0).replace("+", "");
   return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", "−");
 }
 

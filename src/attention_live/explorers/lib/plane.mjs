@@ -79,7 +79,8 @@ function gridLines(extent, spacing) {
  * the new coordinates when the reader moves it. */
 export function point(plane, { label, name, kind, shape, move }) {
   const reach = svg("circle", { class: "reach", r: 14 });
-  const handle = svg("g", { class: `handle ${kind}`, role: "slider", tabindex: 0, "aria-label": label, ...KEEPS_KEYS }, reach, shape);
+  const attributes = { class: `handle ${kind}`, role: "slider", tabindex: 0, "aria-label": label };
+  const handle = svg("g", { ...attributes, ...KEEPS_KEYS }, reach, shape);
   const title = svg("text", { class: `name ${kind}`, "aria-hidden": "true" }, name);
   let current = [0, 0];
 

@@ -77,7 +77,7 @@ const SHARED = `
   & .bar > :first-child { border-radius: 2px; background: var(--line); }
   & .bar i { display: block; height: 14px; min-width: 1px; border-radius: 2px; background: var(--key); }
 
-  & svg.plane { display: block; width: 100%; height: auto; border-radius: 6px; background: var(--paper); font-size: 11px; }
+  & svg.plane { display: block; user-select: none; width: 100%; height: auto; border-radius: 6px; background: var(--paper); font-size: 11px; }
   & .grid { stroke: var(--line); fill: none; }
   & .axes { stroke: var(--muted); fill: none; }
   & .tick { fill: var(--muted); font-size: 10px; text-anchor: middle; }
