@@ -50,7 +50,7 @@ def gradients(output, inputs):
 
 
 @pytest.mark.parametrize("mask_shape", [None, *MASK_SHAPES])
-@pytest.mark.parametrize("scale", [None, 0.7])
+@pytest.mark.parametrize("scale", [None, 0.7, 0.0])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_attention_equals_pytorch(dtype, scale, mask_shape):
     inputs = qkv(dtype)
@@ -191,9 +191,10 @@ def test_attention_names_widths_that_differ():
 
 
 def test_masked_softmax():
-    scores = torch.tensor([[0.0, 1.0, 1.0], [2.0, 2.0, 5.0], [1.0, 2.0, 3.0]])
-    mask = torch.tensor([[False, True, True], [True, True, False], [False, False, False]])
-    assert_close(masked_softmax(scores, mask), torch.tensor([[0, 0.5, 0.5], [0.5, 0.5, 0], [0, 0, 0]]))
+    scores = torch.tensor([[0.0, 1.0, 1.0], [2.0, 2.0, 5.0], [1.0, 2.0, 3.0], [-1e30, 1.0, 1.0]])
+    mask = torch.tensor([[False, True, True], [True, True, False], [False, False, False], [True, False, False]])
+    expected = torch.tensor([[0, 0.5, 0.5], [0.5, 0.5, 0], [0, 0, 0], [1, 0, 0]])
+    assert_close(masked_softmax(scores, mask), expected)
     assert_close(masked_softmax(scores), scores.softmax(dim=1))
 
 
