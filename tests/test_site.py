@@ -102,7 +102,7 @@ def visit(chromium, address, path, width, scheme):
     page.on("console", lambda line: line.type in ("warning", "error") and complaints.append(line.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.goto(address + path, wait_until="networkidle")
-    page.evaluate("window.MathJax?.startup.promise")
+    page.evaluate("window.MathJax?.startup?.promise")
     page.evaluate("document.querySelectorAll('details').forEach((details) => { details.open = true; })")
     facts = page.evaluate(FACTS)
     page.evaluate(UNWRAP_TWINS)
