@@ -120,6 +120,10 @@ def collect(visits, finding):
     return {visit.name: found for visit in visits if (found := finding(visit))}
 
 
+def test_every_notebook_has_its_page(pages):
+    assert {f"notebooks/{path.stem}.html" for path in (ROOT / "notebooks").glob("*.ipynb")} <= set(pages)
+
+
 def test_no_page_asks_another_host(visits, address):
     assert not collect(visits, lambda v: [url for url in v.requests if not url.startswith((address, "data:", "blob:"))])
 
