@@ -64,7 +64,7 @@ Rules for cases: the first fits a pencil, and they grow; shapes are distinct pri
 survives; numbers are so small that softmax does not saturate. A mistake is named when the answer agrees with it on
 all cases: in value, in the kind of exception, in changing an input in place, or in giving another result each time.
 So it must give a result on at least one case, else every other exception of its kind would be taken for it.
-tests/test_exercises.py holds every exercise to these rules.
+tests/test_exercises.py finds every exercise and holds it to this, as far as a test can.
 '''
 
 import copy
@@ -240,11 +240,8 @@ class Exercise:
         if answer is ...:
             return "○", "not attempted yet", []
         if callable(self.reference) and not callable(answer):
-            return (
-                "✗",
-                f"hand in the function itself, without calling it: this is of type `{type(answer).__name__}`",
-                [],
-            )
+            kind = type(answer).__name__
+            return "✗", f"hand in the function itself, without calling it: this is of type `{kind}`", []
         outcomes = attempts(answer, self.cases)
         if outcomes[0].failure and outcomes[0].failure.is_stub:
             return "○", "not attempted yet", []
