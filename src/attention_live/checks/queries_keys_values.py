@@ -31,7 +31,7 @@ soft_lookup = chapter.exercise(
     reference=_soft_lookup,
     cases=[
         Case({"query": torch.tensor([1.0, 2.0]), "keys": PAIR, "values": VALUES}),
-        Case({"query": torch.tensor([0.5, -1.0]), "keys": PAIR, "values": VALUES}, about="a negative score"),
+        Case({"query": torch.tensor([0.5, -1.5]), "keys": PAIR, "values": VALUES}, about="a negative score"),
         Case(randn(query=(DK,), keys=(TK, DK), values=(TK, DV))),
     ],
     mistakes=[
@@ -62,6 +62,16 @@ soft_lookup = chapter.exercise(
             "this is the plain mean of the values, the same whatever is asked. Weigh them by how the keys score.",
         ),
         Mistake(
+            "divided by √d_k",
+            lambda query, keys, values: torch.softmax(keys @ query / len(query) ** 0.5, dim=0) @ values,
+            "this is the scaled form. Here the scores are used as they are, without √d_k.",
+        ),
+        Mistake(
+            "the shares alone",
+            lambda query, keys, values: torch.softmax(keys @ query, dim=0),
+            "the shares are right. What is wanted is the value that they mix: `shares @ values`.",
+        ),
+        Mistake(
             "the keys were mixed",
             lambda query, keys, values: torch.softmax(keys @ query, dim=0) @ keys,
             "the shares are right, but they were applied to the keys. Keys are for finding; values are handed over.",
@@ -71,87 +81,12 @@ soft_lookup = chapter.exercise(
 )
 
 
-def _without_keepdim(scores):
-    shifted = (scores - scores.amax(dim=-1, keepdim=True)).exp()
-    return shifted / shifted.sum(dim=-1)
-
-
-def _shifted_by(centre):
-    def softmax(scores):
-        exponentials = (scores - centre(scores)).exp()
-        return exponentials / exponentials.sum(dim=-1, keepdim=True)
-
-    return softmax
-
-
-def _shift_after(scores):
-    exponentials = scores.exp()
-    exponentials = exponentials - exponentials.amax(dim=-1, keepdim=True)
-    return exponentials / exponentials.sum(dim=-1, keepdim=True)
-
-
-stable_softmax = chapter.exercise(
-    "2.2",
-    "stable_softmax",
-    reference=lambda scores: torch.softmax(scores, dim=-1),
-    cases=[
-        Case({"scores": torch.tensor([[0.0, 1.0], [2.0, 0.0]])}),
-        Case(randn(scores=(TQ, TK))),
-        Case({"scores": torch.tensor([[1000.0, 999.0, 0.0], [999.0, 1000.0, 1000.0]])}, about="very large scores"),
-        Case({"scores": torch.tensor([[0.0, 1.0], [500.0, 501.0]])}, about="rows of very different size"),
-        Case(randn(scores=(B, H, TQ, TK)), about="axes for batch and heads in front"),
-    ],
-    mistakes=[
-        Mistake(
-            "it overflows",
-            _shifted_by(lambda scores: 0),
-            "right for small scores, but e to the power of 1000 is infinity, and infinity by infinity is nan. Take the "
-            "largest score of each row from that row first.",
-        ),
-        Mistake(
-            "the maximum of everything",
-            _shifted_by(lambda scores: scores.max()),
-            "one maximum was taken from all rows. A row far below it becomes 0 by 0, which is nan. Each row needs its "
-            "own: `amax(dim=-1, keepdim=True)`.",
-        ),
-        Mistake(
-            "the mean instead of the maximum",
-            _shifted_by(lambda scores: scores.mean(dim=-1, keepdim=True)),
-            "taking the mean away is right on paper, as any shift is, but a score far above the mean still overflows. "
-            "Only the maximum leaves nothing above 0.",
-        ),
-        Mistake(
-            "softmax over the wrong axis",
-            lambda scores: torch.softmax(scores, dim=-2),
-            "the columns add up to 1. Each row is one query, and it is the row that shares itself out: use `dim=-1`.",
-        ),
-        Mistake(
-            "one softmax over everything",
-            lambda scores: torch.softmax(scores.flatten(), dim=0).view_as(scores),
-            "all rows together add up to 1. Every row has to add up to 1 by itself: sum over `dim=-1`.",
-        ),
-        Mistake(
-            "the maximum was taken away too late",
-            _shift_after,
-            "the maximum was subtracted from the exponentials. It has to go from the scores, before the exponential.",
-        ),
-        Mistake(
-            "`keepdim` was forgotten in the sum",
-            _without_keepdim,
-            "without `keepdim=True` the sums lie along the wrong axis, so a number is divided by the sum of another "
-            "row. With as many rows as columns that even runs.",
-        ),
-    ],
-    verified="each row adds up to 1, for scores of 1000 and for rows of very different size, with any axes in front",
-)
-
-
 def _project(E, W_q, W_k, W_v):
     return E @ W_q, E @ W_k, E @ W_v
 
 
 project = chapter.exercise(
-    "2.3",
+    "2.2",
     "project",
     reference=_project,
     cases=[
@@ -172,6 +107,11 @@ project = chapter.exercise(
             lambda E, W_q, W_k, W_v: (E @ W_k, E @ W_q, E @ W_v),
             "the first result was made with `W_k` and the second with `W_q`. The scores would come out transposed, and "
             "nothing would complain.",
+        ),
+        Mistake(
+            "keys and values exchanged",
+            lambda E, W_q, W_k, W_v: (E @ W_q, E @ W_v, E @ W_k),
+            "the second result was made with `W_v` and the third with `W_k`. The order is Q, K, V.",
         ),
         Mistake(
             "one map for queries and keys",
@@ -210,7 +150,7 @@ def _scores(q, k):
 
 
 scores = chapter.exercise(
-    "2.4",
+    "2.3",
     "scores",
     reference=_scores,
     cases=[
@@ -252,6 +192,22 @@ scores = chapter.exercise(
             "keys end up in one. `transpose(-2, -1)` swaps the axes.",
         ),
         Mistake(
+            "`.T` on more than two axes",
+            lambda q, k: q @ (k.T if k.dim() == 2 else k.permute(3, 2, 1, 0)) / q.shape[-1] ** 0.5,
+            "right for one sentence; with axes for batch and heads in front, `.T` turns all of them round. "
+            "`transpose(-2, -1)` swaps the last two alone.",
+        ),
+        Mistake(
+            "the power binds first",
+            lambda q, k: q @ k.transpose(-2, -1) / (q.shape[-1] / 2),
+            "`d ** 1 / 2` is d divided by 2, not its root. Write `d ** 0.5`.",
+        ),
+        Mistake(
+            "weights instead of scores",
+            lambda q, k: _scores(q, k).softmax(dim=-1),
+            "these went through softmax already. The scores before it are wanted.",
+        ),
+        Mistake(
             "no transpose",
             lambda q, k: q @ k / q.shape[-1] ** 0.5,
             "with as many keys as numbers in a key this runs, but it does not multiply queries with keys. The keys "
@@ -271,7 +227,7 @@ def _attention_with(weigh=lambda scores: scores.softmax(dim=-1), mix=torch.matmu
 
 
 attention = chapter.exercise(
-    "2.5",
+    "2.4",
     "attention",
     reference=book_attention,
     cases=[
@@ -320,12 +276,93 @@ attention = chapter.exercise(
             "the weights are right, but they were applied to the keys instead of the values.",
         ),
         Mistake(
+            "the output alone",
+            lambda q, k, v: book_attention(q, k, v)[0],
+            "the output is right, but the weights are wanted as well: `return output, weights`.",
+        ),
+        Mistake(
             "the results in the other order",
             lambda q, k, v: book_attention(q, k, v)[::-1],
             "this gives the weights first. The book's order is output, weights.",
         ),
     ],
     verified="output and weights are those of the book's own attention, with any axes in front",
+)
+
+
+def _log_softmax_with(largest=lambda scores: scores.amax(dim=-1, keepdim=True), dim=-1, keepdim=True):
+    def log_softmax(scores):
+        shifted = scores - largest(scores)
+        return shifted - shifted.exp().sum(dim=dim, keepdim=keepdim).log()
+
+    return log_softmax
+
+
+def _shift_lost(scores):
+    return scores - (scores - scores.amax(dim=-1, keepdim=True)).exp().sum(dim=-1, keepdim=True).log()
+
+
+log_softmax = chapter.exercise(
+    "2.5",
+    "log_softmax",
+    reference=lambda scores: torch.log_softmax(scores, dim=-1),
+    cases=[
+        Case({"scores": torch.tensor([[0.0, 1.0], [2.0, 0.0]])}),
+        Case(randn(scores=(TQ, TK))),
+        Case({"scores": torch.tensor([[100.0, 99.0], [100.0, 100.0]])}, about="large scores"),
+        Case({"scores": torch.tensor([[200.0, 0.0, 0.0], [0.0, -200.0, 1.0]])}, about="scores far apart in a row"),
+        Case({"scores": torch.tensor([[0.0, 1.0], [500.0, 501.0]])}, about="rows of very different size"),
+        Case(randn(scores=(B, H, TQ, TK)), about="axes for batch and heads in front"),
+    ],
+    mistakes=[
+        Mistake(
+            "the logarithm of a softmax",
+            lambda scores: scores.softmax(dim=-1).log(),
+            "right as long as no share is too small: then it is 0, and its logarithm −∞. The logarithm of the fraction "
+            "is a difference, so there is nothing to be divided.",
+        ),
+        Mistake(
+            "it overflows",
+            _log_softmax_with(largest=lambda scores: 0),
+            "right for small scores, but e to the power of 100 is infinity already. Take the largest score of each row "
+            "from that row first.",
+        ),
+        Mistake(
+            "one maximum for all rows",
+            _log_softmax_with(largest=lambda scores: scores.max()),
+            "one maximum was taken from everything. In a row far below it all exponentials are 0. Each row needs its "
+            "own: `amax(dim=-1, keepdim=True)`.",
+        ),
+        Mistake(
+            "a shift that is not the maximum",
+            _log_softmax_with(largest=lambda scores: scores.mean(dim=-1, keepdim=True)),
+            "any shift is right on paper, but a score far above the mean still overflows. Only the maximum leaves "
+            "nothing above 0.",
+        ),
+        Mistake(
+            "the shift is missing on one side",
+            _shift_lost,
+            "the exponentials were shifted by the maximum, but the score they are taken from was not. Use the shifted "
+            "score in both places.",
+        ),
+        Mistake(
+            "the wrong axis",
+            lambda scores: scores.log_softmax(dim=-2),
+            "the columns were treated. Each row is one query, and it is the row that shares itself out: `dim=-1`.",
+        ),
+        Mistake(
+            "`keepdim` was forgotten in the sum",
+            _log_softmax_with(keepdim=False),
+            "without `keepdim=True` the sums lie along the wrong axis, so a score meets the sum of another row. With "
+            "as many rows as columns that even runs.",
+        ),
+        Mistake(
+            "softmax without the logarithm",
+            lambda scores: scores.softmax(dim=-1),
+            "these are the shares themselves; their logarithm is wanted, which is never above 0.",
+        ),
+    ],
+    verified="right for scores far apart, for large ones, and for rows of very different size, with any axes in front",
 )
 
 
@@ -341,7 +378,7 @@ temperature = chapter.exercise(
     cases=[
         Case({"q": torch.tensor([[1.0, 2.0]]), "k": PAIR, "v": VALUES, "temperature": 0.5}),
         Case(randn(q=(TQ, DK), k=(TK, DK), v=(TK, DV)) | {"temperature": 3.0}),
-        Case(randn(q=(TQ, DK), k=(TK, DK), v=(TK, DV)) | {"temperature": 0.01}, about="close to a hard look-up"),
+        Case(randn(q=(TQ, DK), k=(TK, DK), v=(TK, DV)) | {"temperature": 0.1}, about="nearly a hard look-up"),
     ],
     mistakes=[
         Mistake(
@@ -366,12 +403,22 @@ temperature = chapter.exercise(
             "the result is that of temperature 1, whatever it is.",
         ),
         Mistake(
+            "queries and keys were both divided",
+            _at_temperature(lambda scores, temperature: scores / temperature**2),
+            "that divides the scores twice. Divide one of the two.",
+        ),
+        Mistake(
+            "the weights as well",
+            lambda q, k, v, temperature: book_attention(q / temperature, k, v),
+            "the output is right; it alone is wanted here.",
+        ),
+        Mistake(
             "the root of the temperature",
             _at_temperature(lambda scores, temperature: scores / temperature**0.5),
             "only d_k stands under the root; the temperature does not.",
         ),
     ],
-    verified="right when warm, when cold, and close to a hard look-up",
+    verified="right when warm, when cold, and where it is nearly a hard look-up",
 )
 
 
@@ -401,7 +448,8 @@ handed_over = chapter.exercise(
         Mistake(
             "the weights alone",
             lambda weights, v: weights,
-            "these are the weights as they were. A weight on a value of length zero hands over nothing.",
+            "these are the weights as they were, or times one number for all keys, which cancels. Each value has a "
+            "length of its own: `v.norm(dim=-1)`.",
         ),
         Mistake(
             "not turned into shares",
@@ -421,8 +469,24 @@ handed_over = chapter.exercise(
         Mistake(
             "the sum instead of the length",
             _shares_by(lambda v: v.sum(dim=-1)),
-            "the numbers of a value were added up, so that positive and negative ones cancel. Its length is "
-            "`v.norm(dim=-1)`.",
+            "the numbers of a value were added up or averaged, so that positive and negative ones cancel. Its length "
+            "is `v.norm(dim=-1)`.",
+        ),
+        Mistake(
+            "`keepdim` was forgotten in the sum",
+            lambda weights, v: weights * v.norm(dim=-1) / (weights * v.norm(dim=-1)).sum(dim=-1),
+            "without `keepdim=True` the sums lie along the wrong axis, so a row is divided by the sums of others. With "
+            "as many queries as keys that even runs.",
+        ),
+        Mistake(
+            "divided by the sum of everything",
+            lambda weights, v: weights * v.norm(dim=-1) / (weights * v.norm(dim=-1)).sum(),
+            "all rows together add up to 1. Each row has to by itself.",
+        ),
+        Mistake(
+            "the sum of absolute values",
+            _shares_by(lambda v: v.abs().sum(dim=-1)),
+            "that is another way to measure a vector. The length is the root of the sum of squares: `v.norm(dim=-1)`.",
         ),
         Mistake(
             "the square of the length",
@@ -434,61 +498,99 @@ handed_over = chapter.exercise(
 )
 
 
-def _additive_scores(q, k, w_q, w_k, v_a, squash=torch.tanh):
-    return squash((q @ w_q)[..., :, None, :] + (k @ w_k)[..., None, :, :]) @ v_a
+def _streaming(query, keys, values, *, shift=True, shrink_total=True, shrink_mixed=True, start=-torch.inf):
+    largest, total, mixed = torch.tensor(start), torch.tensor(0.0), torch.zeros(values.shape[-1])
+    for key, value in zip(keys, values, strict=True):
+        score = key @ query
+        new_largest = torch.maximum(largest, score) if shift else torch.tensor(0.0)
+        shrink = (largest - new_largest).exp() if shift and largest > -torch.inf else torch.tensor(1.0)
+        part = (score - new_largest).exp()
+        total = total * (shrink if shrink_total else 1) + part
+        mixed = mixed * (shrink if shrink_mixed else 1) + part * value
+        largest = new_largest
+    return mixed / total
 
 
-def _product_inside(q, k, w_q, w_k, v_a):
-    return torch.tanh((q @ w_q)[..., :, None, :] * (k @ w_k)[..., None, :, :]) @ v_a
+def _first_as_shift(query, keys, values):
+    exponentials = (keys @ query - keys[0] @ query).exp()
+    return exponentials @ values / exponentials.sum()
 
 
-def _squashed_last(q, k, w_q, w_k, v_a):
-    return torch.tanh(_additive_scores(q, k, w_q, w_k, v_a, squash=lambda pairs: pairs))
+def _divided_each_time(query, keys, values):
+    mixed, total = torch.zeros(values.shape[-1]), torch.tensor(0.0)
+    for key, value in zip(keys, values, strict=True):
+        total = total + (key @ query).exp()
+        mixed = (mixed + (key @ query).exp() * value) / total
+    return mixed
 
 
-additive_scores = chapter.exercise(
+def _undivided(query, keys, values):
+    scores = keys @ query
+    return (scores - scores.max()).exp() @ values
+
+
+streaming_lookup = chapter.exercise(
     "2.8",
-    "additive_scores",
-    reference=_additive_scores,
+    "streaming_lookup",
+    reference=_soft_lookup,
     cases=[
-        Case({"q": PAIR, "k": VALUES / 6, "w_q": PAIR, "w_k": PAIR.T.contiguous(), "v_a": torch.tensor([1.0, -2.0])}),
-        Case(randn(q=(TQ, DK), k=(TK, DV), w_q=(DK, D), w_k=(DV, D), v_a=(D,)), about="keys wider than queries"),
-        Case(randn(q=(B, TQ, DK), k=(B, TK, DV), w_q=(DK, D), w_k=(DV, D), v_a=(D,)), about="a batch"),
+        Case({"query": torch.tensor([1.0, 2.0]), "keys": PAIR, "values": VALUES}),
+        Case({"query": torch.tensor([0.5, -1.5]), "keys": PAIR, "values": VALUES}, about="the best key comes first"),
+        Case(randn(query=(DK,), keys=(TK, DK), values=(TK, DV))),
+        Case({"query": torch.tensor([100.0, 1.0]), "keys": PAIR, "values": VALUES}, about="large scores"),
+        Case(
+            {"query": torch.tensor([-1000.0, 1.0]), "keys": PAIR, "values": VALUES},
+            about="very negative scores",
+        ),
+        Case(
+            {"query": torch.tensor([1000.0, 0.0]), "keys": PAIR * torch.tensor([[0.1], [1.0]]), "values": VALUES},
+            about="a second score far above the first",
+        ),
     ],
     mistakes=[
         Mistake(
-            "no tanh",
-            lambda *inputs: _additive_scores(*inputs, squash=lambda pairs: pairs),
-            "without tanh the score is a sum of one part from the query and one from the key, so every query ranks the "
-            "keys alike. The bend in between is what lets them interact.",
+            "no shift",
+            lambda *inputs: _streaming(*inputs, shift=False),
+            "right for small scores, but a large one overflows, and very negative ones leave 0 by 0. Shift by the "
+            "largest score so far.",
         ),
         Mistake(
-            "tanh at the end",
-            _squashed_last,
-            "tanh was applied to the finished score, too late for query and key to interact. It goes around the sum, "
-            "before `v_a`.",
+            "the mixture did not shrink",
+            lambda *inputs: _streaming(*inputs, shrink_mixed=False),
+            "when a larger score comes, the total shrinks to the new shift, but so must the running mixture.",
         ),
         Mistake(
-            "multiplied instead of added",
-            _product_inside,
-            "the hidden layer multiplies query and key. It adds them; hence the name.",
+            "the total did not shrink",
+            lambda *inputs: _streaming(*inputs, shrink_total=False),
+            "when a larger score comes, the running mixture shrinks to the new shift, but so must the total.",
         ),
         Mistake(
-            "queries and keys exchanged",
-            lambda *inputs: _additive_scores(*inputs).transpose(-2, -1),
-            "rows are keys and columns are queries here. The axis of the queries comes first: put `None` before the "
-            "features for the queries, and before the positions for the keys.",
+            "nothing shrank",
+            lambda *inputs: _streaming(*inputs, shrink_total=False, shrink_mixed=False),
+            "each exponential was shifted by the largest score at its time, so those from before a larger one count "
+            "too much. Both sums have to shrink by e to the power of (old largest − new largest).",
         ),
         Mistake(
-            "ReLU instead of tanh",
-            lambda *inputs: _additive_scores(*inputs, squash=torch.relu),
-            "that is a fine network too, but the formula has tanh.",
+            "the first score as the shift",
+            _first_as_shift,
+            "shifting by the first score is right on paper, but a later one far above it overflows. The shift has to "
+            "follow the largest so far.",
         ),
         Mistake(
-            "one map for queries and keys",
-            lambda q, k, w_q, w_k, v_a: _additive_scores(q, k, w_q, w_q, v_a),
-            "the keys went through `w_q`. They have a map of their own, `w_k`, which may also have another width.",
+            "the largest starts at 0",
+            lambda *inputs: _streaming(*inputs, start=0.0),
+            "if all scores are far below 0, the exponentials are all 0, and 0 by 0 is nan. Start from −∞.",
+        ),
+        Mistake(
+            "divided at each step",
+            _divided_each_time,
+            "the mixture was divided by the total in every round. Divide once, after the last key.",
+        ),
+        Mistake(
+            "not divided by the total",
+            _undivided,
+            "the exponentials do not add up to 1 yet. Divide the mixture by their sum at the end.",
         ),
     ],
-    verified="each pair's score is right, for keys of another width than the queries, and for a batch",
+    verified="right for large and for very negative scores, whether the best key comes first or last",
 )

@@ -34,6 +34,11 @@ shares = chapter.exercise(
             "that makes the numbers smaller, but they add up to their mean, not to 1. Divide by their sum.",
         ),
         Mistake(
+            "softmax",
+            lambda numbers: numbers.softmax(dim=0),
+            "that is chapter 2's way to make shares, by way of the exponential. Here each number keeps its proportion.",
+        ),
+        Mistake(
             "the sum alone",
             lambda numbers: numbers.sum(),
             "this is the total that each number has to be divided by; the shares are as many as the numbers.",
