@@ -177,6 +177,8 @@ def test_functions_name_what_does_not_fit(function, make_inputs):
     q, k, v, *weights = make_inputs(torch.float32)
     with pytest.raises(ValueError, match="every key needs one value, got 7 keys and 6 values"):
         function(q, k, v[..., 1:, :], *weights)
+    with pytest.raises(ValueError, match="every key needs one value, got 6 keys and 7 values"):
+        function(q, k[..., 1:, :], v, *weights)
     with pytest.raises(TypeError, match=r"mask must be boolean, True = may attend, got torch\.float32"):
         function(q, k, v, *weights, mask=torch.zeros(TQ, TK))
     for shape in ((TK, TQ), (TQ, TQ), (B, 1, 1, 1, TK), (B, TK)):
@@ -275,6 +277,14 @@ def test_a_padded_sequence_without_tokens_gets_the_output_bias_and_gives_no_grad
     for gradient in (of_query, of_memory):
         assert gradient.isfinite().all()
         assert gradient[0].any()
+
+
+def test_by_default_there_are_biases_and_no_dropout():
+    mha = MultiHeadAttention(D, H)
+    assert mha.dropout == 0
+    assert {name for name, _ in mha.named_parameters()} == {
+        f"{name}.{kind}" for name in ("w_q", "w_k", "w_v", "w_o") for kind in ("weight", "bias")
+    }
 
 
 @pytest.mark.parametrize("return_weights", [False, True])
