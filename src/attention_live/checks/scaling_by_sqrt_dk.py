@@ -70,6 +70,12 @@ def _measured_std(q, k):
     return (q * k).sum(dim=-1).std()
 
 
+def _number(answer, q, k):
+    """A tensor with one number, or that number: both are fine."""
+    result = answer(q, k)
+    return result.item() if isinstance(result, torch.Tensor) and result.dim() == 0 else result
+
+
 measured_std = chapter.exercise(
     "3.2",
     "measured_std",
@@ -79,10 +85,15 @@ measured_std = chapter.exercise(
             {
                 "q": torch.tensor([[1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]]),
                 "k": torch.tensor([[1.0, 1.0], [1.0, 1.0], [1.0, -1.0]]),
-            }
+            },
+            _number,
         ),
-        Case(randn(q=(13, DK), k=(13, DK))),
-        Case({"q": randn(x=(13, DK))["x"] + 1, "k": randn(1, x=(13, DK))["x"] + 1}, about="a mean that is not 0"),
+        Case(randn(q=(13, DK), k=(13, DK)), _number),
+        Case(
+            {"q": randn(x=(13, DK))["x"] + 1, "k": randn(1, x=(13, DK))["x"] + 1},
+            _number,
+            about="a mean that is not 0",
+        ),
     ],
     mistakes=[
         Mistake(
@@ -172,6 +183,11 @@ softmax_jacobian = chapter.exercise(
             "where i = j, the weight itself comes on top.",
         ),
         Mistake(
+            "1 on the diagonal",
+            _jacobian_with(lambda w: torch.eye(len(w)) - torch.outer(w, w)),
+            "the first term is the weight itself on the diagonal, `torch.diag(w)`, not 1.",
+        ),
+        Mistake(
             "w_i in the whole row",
             _jacobian_with(lambda w: w[:, None] - torch.outer(w, w)),
             "the first term belongs on the diagonal alone: `torch.diag(w)`.",
@@ -234,6 +250,11 @@ softmax_backward = chapter.exercise(
             "`keepdim` was forgotten",
             lambda weights, grad: weights * (grad - (weights * grad).sum(dim=-1)),
             "without `keepdim=True` the sums lie along the wrong axis. With as many queries as keys that even runs.",
+        ),
+        Mistake(
+            "summed over the queries",
+            lambda weights, grad: weights * (grad - (weights * grad).sum(dim=-2, keepdim=True)),
+            "the sum ran down the columns. A row is one softmax: sum along the last axis.",
         ),
         Mistake(
             "one sum for all rows",
@@ -312,7 +333,10 @@ def _fold(W_q, W_k):
 
 def _unscaled_scores(answer, x, y, W_q, W_k):
     """The scores that the new maps give with no scaling."""
-    new_q, new_k = answer(W_q, W_k)
+    maps = answer(W_q, W_k)
+    if not isinstance(maps, tuple | list) or len(maps) != 2:
+        raise ValueError("return two maps, the new W_q and the new W_k")
+    new_q, new_k = maps
     return (x @ new_q) @ (y @ new_k).transpose(-2, -1)
 
 
@@ -358,6 +382,11 @@ fold = chapter.exercise(
             "multiplied by the root",
             lambda W_q, W_k: (W_q * W_q.shape[-1] ** 0.5, W_k),
             "the scores became larger. Scaling divides.",
+        ),
+        Mistake(
+            "the maps exchanged",
+            lambda W_q, W_k: (W_k, W_q / W_q.shape[-1] ** 0.5),
+            "the first map that came back is that of the keys. The order is new W_q, new W_k.",
         ),
         Mistake(
             "half of the way",
