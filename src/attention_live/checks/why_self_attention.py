@@ -45,7 +45,7 @@ fading = chapter.exercise(
             "a sum instead of a product",
             lambda w, n: torch.tensor([w * (n - 1 - t) for t in range(n)]),
             "w was multiplied by the distance. Each step multiplies what the step before left, so it is w to the "
-            "*power* of the distance.",
+            "power of the distance.",
         ),
         Mistake(
             "the last number alone",
@@ -86,7 +86,7 @@ gated_step = chapter.exercise(
         Mistake(
             "old and new exchanged",
             lambda h, candidate, z: _keep(torch.sigmoid)(candidate, h, z),
-            "an open gate let the old state go. Here sigmoid(z) is the share that is *kept*; the candidate gets the "
+            "an open gate let the old state go. Here sigmoid(z) is the share that is kept; the candidate gets the "
             "rest.",
         ),
         Mistake(
@@ -104,6 +104,16 @@ gated_step = chapter.exercise(
             _keep(lambda z: z.softmax(dim=-1)),
             "with softmax the numbers of the state have to share one unit among them. Each has a gate of its own: "
             "sigmoid.",
+        ),
+        Mistake(
+            "1 − z inside the sigmoid",
+            lambda h, candidate, z: torch.sigmoid(z) * h + torch.sigmoid(1 - z) * candidate,
+            "the candidate's share is sigmoid(1 − z), so the two shares do not add up to 1. It is 1 − sigmoid(z).",
+        ),
+        Mistake(
+            "one share for both",
+            lambda h, candidate, z: torch.sigmoid(z) * (h + candidate),
+            "old state and candidate got the same share. The candidate gets what is left, 1 − sigmoid(z).",
         ),
         Mistake(
             "the candidate comes in whole",
@@ -220,6 +230,17 @@ influence = chapter.exercise(
             "1 − h².",
         ),
         Mistake(
+            "the slope of tanh only once",
+            lambda w, u, h: _influence(w, u, h, slope=torch.ones_like) * (1 - h**2),
+            "the slope was taken where x[t] enters, but not at the steps after it. Each goes through tanh, too.",
+        ),
+        Mistake(
+            "its own step counted twice",
+            lambda w, u, h: _influence(w, u, h) * w * (1 - h**2),
+            "the factor w · (1 − h[t]²) of the step into h[t] is in the product. Only the steps after it count, from "
+            "t + 1 on; x[t] itself enters through u.",
+        ),
+        Mistake(
             "the first slope is missing",
             lambda w, u, h: _influence(w, u, h) / (1 - h**2),
             "the steps between the states are right. But x[t] enters through a tanh as well: 1 − h[t]² is missing.",
@@ -253,7 +274,7 @@ influence = chapter.exercise(
             "products from the front",
             lambda w, u, h: u * (1 - h**2) * torch.cat([torch.ones(1), (w * (1 - h**2))[1:].cumprod(0)]),
             "the products were taken from the first state onwards. What is left at the end needs the factors from "
-            "position t + 1 to the *last*.",
+            "position t + 1 to the last.",
         ),
     ],
     verified="equal to what the chain rule gives for fading, growing and sign-changing weights",
@@ -275,6 +296,7 @@ layers_needed = chapter.exercise(
         Case({"n": 5, "k": 3}),
         Case({"n": 9, "k": 3}, about="a power of k"),
         Case({"n": 125, "k": 5}, about="another power of k"),
+        Case({"n": 6, "k": 5}, about="a little more than one layer reaches"),
         Case({"n": 1000, "k": 3}),
         Case({"n": 1, "k": 3}, about="one position: nothing to bridge"),
     ],
@@ -289,6 +311,12 @@ layers_needed = chapter.exercise(
             "one layer short",
             lambda n, k: ((n - 1) // (k - 1), _dilated(n, k)),
             "the plain stack is rounded down. If the last step is not a full one, it still takes a layer: round up.",
+        ),
+        Mistake(
+            "rounded to the nearest",
+            lambda n, k: (round((n - 1) / (k - 1)), _dilated(n, k)),
+            "the plain stack is rounded to the nearest. A quarter of a layer that is missing takes a whole one: "
+            "round up.",
         ),
         Mistake(
             "n steps instead of n − 1",
@@ -368,12 +396,17 @@ multiply_adds = chapter.exercise(
         Mistake(
             "multiplications and additions counted apart",
             lambda n, d, k, r: tuple(2 * count for count in _multiply_adds(n, d, k, r)),
-            "everything is twice too large. One multiply-add is one multiplication *and* one addition together.",
+            "everything is twice too large. One multiply-add is one multiplication and one addition together.",
+        ),
+        Mistake(
+            "one number instead of a map",
+            lambda n, d, k, r: (2 * n * d * d, 2 * n * n * d, k * n * d, 2 * r * n * d),
+            "the convolution has a whole map of d × d for each of its k neighbours, not one number for each feature.",
         ),
         Mistake(
             "a window for each pair",
             lambda n, d, k, r: (*_multiply_adds(n, d, k, r)[:3], 2 * r * n * n * d),
-            "restricted attention looks at r positions *instead of* n, so n appears once.",
+            "restricted attention looks at r positions instead of n, so n appears once.",
         ),
     ],
     verified="all four counts are right, for short and for long sequences",
@@ -406,7 +439,7 @@ break_even = chapter.exercise(
         Mistake(
             "three projections",
             lambda d, maps: max(0, (maps - 3) * d // 2),
-            "three projections were counted. Queries, keys, values *and* the output have one each: four.",
+            "three projections were counted. Queries, keys, values and the output have one each: four.",
         ),
         Mistake(
             "one product",
@@ -470,7 +503,7 @@ linear_rnn = chapter.exercise(
         Mistake(
             "the wrong triangle",
             _weighted_by(lambda distance, w: torch.where(distance <= 0, w ** distance.abs(), 0)),
-            "each position takes from those *after* it. Row i of the weights belongs to the state at i, so the lower "
+            "each position takes from those after it. Row i of the weights belongs to the state at i, so the lower "
             "triangle is filled.",
         ),
         Mistake(
@@ -492,6 +525,12 @@ linear_rnn = chapter.exercise(
             ),
             "the rows were divided by their sum, as in attention. An RNN does not do that: its state may grow with "
             "what it reads.",
+        ),
+        Mistake(
+            "one weight for every distance",
+            lambda x, w: w * x.cumsum(dim=0),
+            "all inputs of the past have the weight w. Each step multiplies once more: w to the power of the distance, "
+            "and 1 for a state's own input.",
         ),
         Mistake(
             "only the running sum",
