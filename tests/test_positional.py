@@ -119,6 +119,21 @@ def test_rotary_positions_keep_dtype_device_and_shape(dtype):
     assert not list(rope.parameters()) + list(rope.buffers())
 
 
+@pytest.mark.parametrize("stretch", [4, 2.5])
+def test_stretched_positions_lie_between_the_trained_ones(stretch):
+    x = torch.randn(B, H, T, DK, dtype=torch.float64)
+    turned = RotaryPositions(DK, stretch=stretch)(x, offset=3)
+    exponents = torch.arange(0, DK, 2, dtype=torch.float64) / DK
+    for row in range(T):
+        for pair in range(DK // 2):
+            angle = (3 + row) / stretch / 10_000 ** exponents[pair]
+            turn = torch.tensor([[angle.cos(), angle.sin()], [-angle.sin(), angle.cos()]])
+            features = slice(2 * pair, 2 * pair + 2)
+            assert_close(turned[..., row, features], x[..., row, features] @ turn)
+    every_fourth = RotaryPositions(DK, stretch=4)(x.repeat_interleave(4, dim=-2))[..., ::4, :]
+    assert_close(every_fourth, RotaryPositions(DK)(x))
+
+
 def test_both_pairings_give_the_same_once_converted():
     x = torch.randn(B, H, T, DK, dtype=torch.float64)
     assert_close(interleaved_to_half(RotaryPositions(DK)(x), DK), turn_halves(interleaved_to_half(x, DK)))
@@ -148,6 +163,9 @@ def test_rotary_positions_name_what_does_not_fit():
         RotaryPositions(7)
     with pytest.raises(ValueError, match=r"d_k \(0\) must be even"):
         RotaryPositions(0)
+    for stretch in (0, -1.0, math.nan):
+        with pytest.raises(ValueError, match=rf"stretch \({stretch}\) must be positive"):
+            RotaryPositions(10, stretch=stretch)
     with pytest.raises(ValueError, match=r"x has width 8, expected d_k \(10\)"):
         RotaryPositions(10)(torch.ones(T, 8))
     for convert in (interleaved_to_half, half_to_interleaved):

@@ -60,13 +60,21 @@ class RotaryPositions(nn.Module):
     Code that pairs i with i + d_k/2 ("half", as in Hugging Face's Llama) needs the features of q and k in another
     order: see `interleaved_to_half` and `half_to_interleaved`.
 
+    With a `stretch` of s, position p counts as p / s. A model that was trained on T positions then meets s · T positions
+    at angles that it knows ("position interpolation", Chen et al. 2023, section 2.3).
+
     The module has no table: no length is too long, and the result has the dtype and device of x.
+
+    Raises:
+        ValueError: d_k is odd, or stretch is not positive.
     """
 
-    def __init__(self, d_k: int, base: float = 10_000):
+    def __init__(self, d_k: int, base: float = 10_000, *, stretch: float = 1.0):
         super().__init__()
         _check_even(d_k)
-        self.d_k, self.base = d_k, base
+        if not stretch > 0:
+            raise ValueError(f"stretch ({stretch}) must be positive")
+        self.d_k, self.base, self.stretch = d_k, base, stretch
 
     def forward(self, x: Tensor, offset: int = 0) -> Tensor:
         """Return the queries or keys x (..., T, Dk) turned, where the first of them stands at position `offset`.
@@ -78,7 +86,8 @@ class RotaryPositions(nn.Module):
         """
         if x.size(-1) != self.d_k:
             raise ValueError(f"x has width {x.size(-1)}, expected d_k ({self.d_k})")
-        angles = _angles(torch.arange(offset, offset + x.size(-2)), self.d_k, self.base)  # (T, Dk/2)
+        positions = torch.arange(offset, offset + x.size(-2), dtype=torch.float64) / self.stretch  # (T,)
+        angles = _angles(positions, self.d_k, self.base)  # (T, Dk/2)
         cos, sin = angles.cos().to(x), angles.sin().to(x)
         even, odd = x[..., 0::2], x[..., 1::2]  # (..., T, Dk/2) each
         turned = torch.stack((even * cos - odd * sin, even * sin + odd * cos), dim=-1)  # (..., T, Dk/2, 2)
