@@ -65,9 +65,10 @@ def test_learned_positions_add_the_first_rows_and_train_only_them():
 
 
 def test_learned_positions_start_small_and_follow_the_module():
-    table = LearnedPositions(100, 100).table
-    assert 0.019 < table.std() < 0.021
-    assert LearnedPositions(10, D).to(torch.float64)(torch.randn(B, T, D).double()).dtype == torch.float64
+    positions = LearnedPositions(100, 100)
+    assert 0.019 < positions.table.std() < 0.021
+    assert [name for name, _ in positions.named_parameters()] == ["table"]
+    assert positions.to(torch.float16)(torch.ones(T, 100, dtype=torch.float16)).dtype == torch.float16
 
 
 def test_learned_positions_name_what_does_not_fit():
