@@ -60,8 +60,8 @@ class RotaryPositions(nn.Module):
     Code that pairs i with i + d_k/2 ("half", as in Hugging Face's Llama) needs the features of q and k in another
     order: see `interleaved_to_half` and `half_to_interleaved`.
 
-    With a `stretch` of s, position p counts as p / s. A model that was trained on T positions then meets s · T positions
-    at angles that it knows ("position interpolation", Chen et al. 2023, section 2.3).
+    With a `stretch` of s, position p counts as p / s: a model that was trained on T positions then reads s · T of them
+    at angles that it knows ("position interpolation", Chen et al. 2023).
 
     The module has no table: no length is too long, and the result has the dtype and device of x.
 
