@@ -449,7 +449,7 @@ break_even = chapter.exercise(
         Mistake(
             "the projections added",
             lambda d, maps: (maps + 4) * d // 2,
-            "the sign of the projections is wrong. They cost extra, so attention breaks even *earlier*.",
+            "the sign of the projections is wrong. They cost extra, so attention breaks even earlier.",
         ),
         Mistake(
             "always d",
