@@ -216,6 +216,8 @@ def test_the_sliders_change_width_and_spread(open_page):
     assert spread.get_attribute("aria-valuetext") == "0.251"
     page.get_by_role("button", name="Reset").click()
     expect(sentence(page)).to_contain_text("With d_k = 64, undivided, scores have a standard deviation of 8.10")
+    spread.press("End")  # 3.98 in q and in k
+    expect(sentence(page)).to_contain_text("scores have a standard deviation of 128.")
 
 
 def test_the_chart_names_what_lies_beyond_its_axis(open_page):
