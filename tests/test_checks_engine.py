@@ -1,6 +1,7 @@
 """The engine that marks exercises survives whatever a reader hands in, and says what is wrong with it."""
 
 import contextlib
+import inspect
 import os
 import random
 import re
@@ -17,9 +18,10 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from attention_live.checks import guard
-from attention_live.checks.compare import WIDTH, brief, difference
+from attention_live.checks.compare import WIDTH, Odd, brief, difference
 from attention_live.checks.engine import Case, Chapter, Mistake, Result, attempt, randn
 
 
@@ -111,7 +113,7 @@ def test_unknown_mistake_shows_the_smallest_failing_case(exercise):
         "    values    [[1], [3]]",
         "    came out  [1.095]",
         "    expected  [1.538]",
-        "    at [0]    1.094852, expected 1.537883",
+        "    at [0]    1.095, expected 1.538",
     ]
 
 
@@ -140,10 +142,22 @@ def test_later_case_is_shown_with_what_it_is_about(exercise):
     assert rows["keys"] == "a float32 tensor of shape (7, 5)"
 
 
-def test_first_difference_is_visible_even_beyond_three_decimals(exercise):
+def test_as_many_digits_are_shown_as_tell_results_apart(exercise):
     rows = dict(exercise.mark(lambda *inputs: mix(*inputs) + 1e-4).rows)
-    assert rows["came out"] == rows["expected"] == "[1.538]"
-    assert rows["at [0]"] == "1.537983, expected 1.537883"
+    assert (rows["came out"], rows["expected"]) == ("[1.538]", "[1.5379]")
+    assert rows["at [0]"] == "1.538, expected 1.5379"
+    in_millions = exercise_of(lambda x: 1e6 * x, Case({"x": 1.0}))
+    assert dict(in_millions.mark(lambda x: 1e6 * x + 20).rows) == {
+        "x": "1",
+        "came out": "1.00002e+06",
+        "expected": "1e+06",
+    }
+
+
+def test_rows_that_would_be_the_same_are_left_out():
+    exercise = exercise_of(lambda x: x, Case(randn(x=(5, 7))))
+    assert exercise.mark(lambda x: x + 1e-4 * (x > 1)).rows[0] == ("x", "a float32 tensor of shape (5, 7)")
+    assert [label for label, _ in exercise.mark(lambda x: x + 1e-4).rows] == ["x", "at [0, 0]"]
 
 
 # What a reader may hand in
@@ -228,6 +242,27 @@ class Hostile(Exception):
         raise ValueError("no message")
 
 
+class Exits(Exception):
+    def __str__(self):
+        sys.exit(4)
+
+
+class ExitsByClass(type):
+    @property
+    def __name__(cls):
+        sys.exit(4)
+
+
+class Nameless(Exception, metaclass=ExitsByClass):
+    pass
+
+
+def self_containing():
+    parts = []
+    parts.append(parts)
+    return parts
+
+
 def too_deep(*inputs):
     return too_deep(*inputs)
 
@@ -245,20 +280,39 @@ def raises(error):
         (lambda *_: sys.exit(3), "it stops with SystemExit: 3"),
         (raises(GeneratorExit()), "it stops with GeneratorExit"),
         (raises(Hostile()), "it stops with Hostile"),
+        (raises(Exits()), "it stops with Exits"),
+        (raises(Nameless("no name")), "it stops with Nameless: no name"),
         (lambda *_: 1 + "a", "it stops with TypeError: unsupported operand"),
-        (lambda *_: torch.empty(1, device="meta"), "it stops with NotImplementedError: Cannot copy out of meta"),
         (too_deep, "it stops with RecursionError: maximum recursion depth exceeded"),
         (raises(MemoryError()), "it stops with MemoryError"),
         (lambda *_: torch.empty(2**60), "it stops with RuntimeError: "),
         (lambda *_: None, "the result is `None`: is a `return` missing?"),
-        (lambda *_: [1.5], "the result is of type `list`, expected `Tensor`"),
-        (lambda *_: np.ones(1), "the result is of type `ndarray`, expected `Tensor`"),
-        (lambda *_: 1.5, "the result is of type `float`, expected `Tensor`"),
-        (lambda *_: (n for n in range(3)), "the result is of type `generator`, expected `Tensor`"),
-        (lambda *_: nn.Identity, "the result is of type `type`, expected `Tensor`"),
-        (lambda *inputs: (mix(*inputs), 1), "the result is of type `tuple`, expected `Tensor`"),
+        (lambda *_: [1.5], "the result is a list, expected a tensor"),
+        (lambda *_: 1.5, "the result is a float, expected a tensor"),
+        (lambda *_: (n for n in range(3)), "the result is an object of type `generator`, expected a tensor"),
+        (lambda *_: nn.Identity, "the result is an object of type `type`, expected a tensor"),
+        (lambda *inputs: (mix(*inputs), 1), "the result is a tuple, expected a tensor"),
+        (lambda *inputs: (mix(*inputs),), "the result is a tuple, expected a tensor: is there a comma too many"),
+        (lambda *_: np.ones(1), "the result is a NumPy array, expected a tensor: `torch.from_numpy` makes"),
+        (lambda *inputs: mix(*inputs).to_sparse(), "the result is a sparse tensor, expected a tensor: `.to_dense()`"),
+        (lambda *_: torch.empty(1, device="meta"), "the result is a tensor on the device `meta`, which holds no"),
+        (
+            lambda *inputs: torch.nested.nested_tensor([mix(*inputs)]),
+            "the result is a nested tensor, expected a tensor",
+        ),
+        (
+            lambda *inputs: torch.quantize_per_tensor(mix(*inputs), 0.1, 0, torch.quint8),
+            "the result is a quantized tensor, expected a tensor: `.dequantize()` makes",
+        ),
+        (lambda *_: torch.zeros(1).expand(10**12), "the result is a tensor of shape (1000000000000,), expected"),
+        (lambda *_: [0] * 10**7, "the result is a list of length 10000000, expected a tensor"),
+        (lambda *_: "x" * 10**7, "the result is a str of length 10000000, expected a tensor"),
+        (lambda *_: self_containing(), "the result is a list, expected a tensor"),
         (lambda *inputs: mix(*inputs)[None], "the result has shape (1, 1), expected (1,)"),
-        (lambda *inputs: mix(*inputs).double(), "the result has dtype torch.float64, expected torch.float32"),
+        (lambda *inputs: mix(*inputs).double(), "the result has the right numbers, but as float64, expected float32"),
+        (lambda *inputs: mix(*inputs) + 0j, "the result has the right numbers, but as complex64, expected float32"),
+        (lambda *inputs: mix(*inputs) + 1j, "the result is of dtype complex64, expected float32"),
+        (lambda *inputs: mix(*inputs).long(), "the result is of dtype int64, expected float32"),
         (lambda *inputs: mix(*inputs) * torch.nan, "the result contains NaN where a number is expected"),
         (lambda *inputs: mix(*inputs) / 0, "the result contains infinity where a number is expected"),
         (lambda *inputs: mix(*inputs) + torch.rand(()), "the result changes from call to call"),
@@ -293,8 +347,8 @@ class Evil:
     ("evil", "text"),
     [
         (torch.ones(1).as_subclass(EvilTensor), "it stops with RuntimeError: do not touch"),
-        (Evil(), "the result is of type `Evil`, expected `Tensor`"),
-        ([Evil()], "the result is of type `list`, expected `Tensor`"),
+        (Evil(), "the result is an object of type `Evil`, expected a tensor"),
+        ([Evil()], "the result is a list, expected a tensor"),
     ],
     ids=["tensor", "object", "list"],
 )
@@ -303,13 +357,32 @@ def test_result_that_raises_when_compared_or_printed(evil, text):
 
 
 def test_long_message_is_cut(exercise):
-    assert exercise.mark(raises(ValueError("x" * 1000))).text == f"2.3 it stops with ValueError: {'x' * 200}"
+    assert exercise.mark(raises(ValueError("x" * 1000))).text == f"2.3 it stops with ValueError: {'x' * 199}…"
     assert exercise.mark(raises(ValueError("one\ntwo"))).text == "2.3 it stops with ValueError: one"
 
 
 def test_what_cannot_even_be_shown_does_not_raise(guess):
     assert guess.mark(10**5000).text == "2.4 this answer cannot be marked: OverflowError"
     assert guess.state == "✗"
+
+
+def test_nothing_unprintable_is_shown(exercise):
+    def my_mix(*inputs):
+        print("\ud800\x1b[31m\0\ttab")
+        raise ValueError("\ud800\x1b")
+
+    result = exercise.mark(my_mix)
+    assert result.text == r"2.3 it stops with ValueError: \ud800\x1b"
+    assert result.rows[-1] == ("printed", r"\ud800\x1b[31m\x00 tab")
+
+
+def test_long_line_of_source_is_cut(exercise):
+    def my_mix(query, keys, values):
+        return undefined, "a line that is too long to be shown", "and so is this", "and this", "and so on", "and so forth"  # noqa: E501, F821 # fmt: skip
+
+    line = dict(exercise.mark(my_mix).rows)["stopped at"]
+    assert line.endswith("…")
+    assert len(line) == WIDTH
 
 
 def test_class_in_place_of_an_object(exercise):
@@ -369,6 +442,50 @@ def test_result_overwritten_by_the_next_call_is_no_disguise():
     assert "changes from call to call" in exercise_of(mix, Case(PENCIL)).mark(my_mix).text
 
 
+# The check itself is broken
+
+
+@pytest.mark.parametrize("answer", [mix, MISTAKES[0].answer], ids=["right", "wrong"])
+@pytest.mark.parametrize(
+    ("softmax", "text"),
+    [
+        (
+            lambda scores, dim: scores.undefined,
+            "stops with AttributeError: 'Tensor' object has no attribute 'undefined'",
+        ),
+        (lambda scores, dim: scores * torch.rand(()), "changes from call to call"),
+    ],
+    ids=["raises", "random"],
+)
+def test_reference_that_fails_approves_nothing(exercise, monkeypatch, answer, softmax, text):
+    monkeypatch.setattr(torch, "softmax", softmax)
+    result = exercise.mark(answer)
+    assert result.mark == "✗"
+    assert result.text.startswith(f"2.3 the check itself does not work here: the right answer {text}. ")
+    assert result.text.endswith("Restart the kernel and try again.")
+
+
+def test_comparison_does_not_follow_a_redefined_torch(exercise, monkeypatch):
+    monkeypatch.setattr(torch, "isclose", lambda actual, *_, **__: torch.ones_like(actual, dtype=torch.bool))
+    assert exercise.mark(lambda query, keys, values: torch.zeros(values.shape[1:])).mark == "✗"
+
+
+class Forbids(TorchDispatchMode):
+    def __torch_dispatch__(self, *args, **kwargs):
+        raise RuntimeError("not in this mode")
+
+
+def test_mode_left_on_is_no_known_mistake_and_breaks_the_next_check():
+    mode = Forbids()
+    exercise = exercise_of(mix, Case(PENCIL))
+    try:
+        assert exercise.mark(lambda *inputs: mode.__enter__() and mix(*inputs)).text.endswith(": RuntimeError")
+        assert "the check itself does not work here" in exercise.mark(mix).text
+    finally:
+        mode.__exit__(None, None, None)
+    assert exercise.mark(mix).mark == "✓"
+
+
 # Nothing outside is changed
 
 
@@ -405,12 +522,16 @@ def global_state():
         torch.get_default_device(),
         torch.get_num_threads(),
         torch.is_grad_enabled(),
+        torch.is_anomaly_enabled(),
+        str(torch.tensor([0.123456])),
+        sys.getrecursionlimit(),
         torch.get_rng_state().tolist(),
         random.getstate(),
         [part.tolist() if isinstance(part, np.ndarray) else part for part in np.random.get_state()],  # noqa: NPY002
         warnings.filters[:],
         sys.stdout,
         signal.getsignal(signal.SIGALRM),
+        signal.getsignal(signal.SIGINT),
     ]
 
 
@@ -425,6 +546,10 @@ def test_global_state_is_restored(exercise):
         warnings.simplefilter("error")
         sys.stdout = None
         signal.signal(signal.SIGALRM, signal.SIG_IGN)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        sys.setrecursionlimit(sys.getrecursionlimit() + 1)
+        torch.set_printoptions(precision=2)
+        torch.autograd.set_detect_anomaly(True, check_nan=False)
         return query
 
     before = global_state()
@@ -496,7 +621,15 @@ def test_prints_are_shown_once_and_cut(exercise, capsys):
 
 def test_one_endless_printed_line_is_cut(exercise):
     rows = exercise.mark(lambda *inputs: print("x" * 10**6)).rows
-    assert rows[-2:] == [("printed", "x" * WIDTH), ("", "… (cut)")]
+    assert rows[-2:] == [("printed", "x" * (WIDTH - 1) + "…"), ("", "… (cut)")]
+
+
+def test_flood_of_prints_goes_to_no_python_code(exercise):
+    def my_mix(*inputs):
+        print("x" * 10**6)
+        return mix(*inputs) if inspect.isbuiltin(sys.stdout.write) else None
+
+    assert exercise.mark(my_mix).mark == "✓"
 
 
 def test_closed_stdout_does_no_harm(exercise):
@@ -535,8 +668,16 @@ needs_timer = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this 
 )
 def test_endless_loop_is_stopped(exercise, short_limit, answer):
     result = exercise.mark(answer)
-    assert result.text == "2.3 not finished after 0.3 s: an endless loop?"
+    assert result.text == "2.3 not finished after 0.3 s: an endless loop, or very slow?"
     assert "line" in dict(result.rows)["stopped at"]
+
+
+@needs_timer
+def test_endless_message_is_stopped(exercise, short_limit):
+    class Endless(Exception):
+        __str__ = loops
+
+    assert exercise.mark(raises(Endless())).text == "2.3 it stops with Endless"
 
 
 @needs_timer
@@ -641,6 +782,12 @@ def test_class_that_is_built_and_loaded():
     assert "note" not in dict(wrong.rows)
 
 
+def test_one_of_several_results_is_named():
+    exercise = exercise_of(lambda x: (x, 2 * x, [1, 3 * x]), Case({"x": 5}))
+    assert exercise.mark(lambda x: (x, 3 * x, [1, 3 * x])).text == "1.1 result 2 of 3 is another number"
+    assert exercise.mark(lambda x: (x, 2 * x, [1, x])).text == "1.1 part 2 of 2 of result 3 of 3 is another number"
+
+
 def test_tuples_dicts_ints_and_strings():
     def reference(tokens, counts):
         return {"ids": (torch.tensor(1), counts["a"]), "text": " ".join(tokens)}
@@ -648,7 +795,10 @@ def test_tuples_dicts_ints_and_strings():
     exercise = exercise_of(reference, Case({"tokens": ["the", "group"], "counts": {"a": 2}}))
     assert exercise.mark(reference).mark == "✓"
     wrong = {
-        "the result['ids'][1] is another number": lambda t, c: {"ids": (torch.tensor(1), 3), "text": "the group"},
+        "part 2 of 2 of the result['ids'] is another number": lambda t, c: {
+            "ids": (torch.tensor(1), 3),
+            "text": "the group",
+        },
         "the result['ids'] has 1 parts, expected 2": lambda t, c: {"ids": (1,), "text": "the group"},
         "the result['text'] is another one": lambda t, c: {"ids": [torch.tensor(1), 2], "text": "the"},
         "the result has the keys ['ids'], expected ['ids', 'text']": lambda t, c: {"ids": 1},
@@ -679,7 +829,7 @@ def test_numbers():
     assert difference(1, 1.0) is None
     assert difference(0.5 + 1e-4, 0.5).text == "the result is another number"
     assert difference(10**6 + 1, 10**6).text == "the result is another number"
-    assert difference(torch.ones(2), 1.0).text == "the result is of type `Tensor`, expected `float`"
+    assert difference(torch.ones(2), 1.0).text == "the result is a tensor, expected a float"
 
 
 def test_infinity_that_is_expected_is_not_blamed():
@@ -707,7 +857,7 @@ def test_booleans_and_integers_must_be_equal():
         (torch.tensor([True, False]), "[True, False]"),
         (torch.zeros(2, 3, 5), "a float32 tensor of shape (2, 3, 5)"),
         ({"the": (1, 2.5)}, "{'the': (1, 2.5)}"),
-        (nn.Linear, "an object of type Linear"),
+        (Odd("a nested tensor"), "a nested tensor"),
         ("x" * 1000, "'" + "x" * (WIDTH - 2) + "…"),
     ],
     ids=["floats", "booleans", "large", "dict", "object", "long"],
@@ -794,6 +944,6 @@ def test_in_a_notebook_each_check_is_one_output():
     named, stopped, progress = outputs[1][1].data, outputs[2][0].data, outputs[3][0].data
     assert named["text/plain"] == "✗ 1.1 unchanged: double it."
     assert "unchanged: double it." in named["text/html"]
-    assert stopped["text/plain"].startswith("✗ 1.1 not finished after 0.3 s: an endless loop?")
-    assert re.search(r"stopped at  line [34]: ", stopped["text/plain"])
+    assert stopped["text/plain"].startswith("✗ 1.1 not finished after 0.3 s: an endless loop, or very slow?")
+    assert re.search(r"stopped at  line [23]: ", stopped["text/plain"])
     assert progress["text/plain"].splitlines()[1] == "    ✗ 1.1  double"

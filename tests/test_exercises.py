@@ -163,7 +163,7 @@ def test_mistake_is_named(exercise, mistake):
 
 @each_mistake
 def test_mistake_gives_a_result_on_some_case(exercise, mistake):
-    """Else every other exception of the same kind would be taken for it."""
+    """An answer that fails on all cases is taken for no mistake: any exception of the kind would be."""
     assert any(not outcome.failure for outcome in attempts(mistake.answer, exercise.cases))
 
 

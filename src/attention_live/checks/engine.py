@@ -57,19 +57,19 @@ value is never shown). For a class or a function that builds something, `run` bu
         module.load_state_dict(weights)
         return module(x)
 
-A property is checked by a case whose `run` returns what must hold: a gradient, whether all is finite, a sum of weights.
-The reference's result on it is what the answer's is compared with.
+A property is checked by a case whose `run` returns what must hold: a gradient, whether all is finite, a sum of weights,
+the type of an exception that `run` caught. The reference's result on it is what the answer's is compared with; the
+reference itself gives a result, the same each time, on every case.
 
 Rules for cases: the first fits a pencil, and they grow; shapes are distinct primes, so that no transposed axis
 survives; numbers are so small that softmax does not saturate. A mistake is named when the answer agrees with it on
 all cases: in value, in the kind of exception, in changing an input in place, or in giving another result each time.
-So it must give a result on at least one case, else every other exception of its kind would be taken for it.
+It must give a result on at least one case, for an answer that fails on all of them is taken for no mistake.
 tests/test_exercises.py finds every exercise and holds it to this, as far as a test can.
 '''
 
 import copy
 import html
-import inspect
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -79,7 +79,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .compare import WIDTH, brief, difference, plain
+from .compare import apart, brief, class_name, cut, difference, plain
 from .guard import PRINT_LIMIT, Failure, global_state_kept, guarded
 
 
@@ -183,8 +183,10 @@ class Result:
         colour = {"○": "#888888", "✗": "#d55e00", "✓": "#009e73"}[self.mark]
         content = f"<strong>{self.mark}</strong> " + re.sub("`(.+?)`", r"<code>\1</code>", html.escape(self.text))
         if self.rows:
-            style = "margin: 0.3em 0 0; padding: 0; border: 0; background: none; color: inherit; white-space: pre-wrap"
-            content += f'<pre style="{style}">' + html.escape("\n".join(self._lines())) + "</pre>"
+            grid = "display: grid; grid-template-columns: max-content 1fr; column-gap: 1.2em; margin-top: 0.4em"
+            font = "font-family: monospace; font-size: 0.9em; white-space: pre-wrap; overflow-wrap: anywhere"
+            cells = "".join(f"<span>{html.escape(part)}</span>" for row in self.rows for part in row)
+            content += f'<div style="{grid}; {font}">{cells}</div>'
         return f'<div style="border-left: 4px solid {colour}; padding: 0.2em 0.8em">{content}</div>'
 
     def _lines(self) -> list[str]:
@@ -231,31 +233,38 @@ class Exercise:
         """Mark an answer, and remember the mark. Raises nothing but the user's own `KeyboardInterrupt`."""
         try:
             self.state, text, rows = self._judge(answer)
-        except Exception as error:  # what a hostile object does that plain() has not seen
-            self.state, text, rows = "✗", f"this answer cannot be marked: {type(error).__name__}", []
-        return Result(self.state, f"{self.number} {text}", rows)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # what a hostile object does that plain() has not seen
+            self.state, text, rows = "✗", f"this answer cannot be marked: {class_name(type(error))}", []
+        return Result(self.state, cut(f"{self.number} {text}", 500), [(label, cut(part)) for label, part in rows])
 
     def _judge(self, answer: Any) -> tuple[str, str, list[tuple[str, str]]]:
         """A mark, a sentence and the rows under it."""
         if answer is ...:
             return "○", "not attempted yet", []
         if callable(self.reference) and not callable(answer):
-            kind = type(answer).__name__
+            kind = class_name(type(answer))
             return "✗", f"hand in the function itself, without calling it: this is of type `{kind}`", []
+        expected = attempts(self.reference, self.cases)  # before an answer has the chance to break anything
+        if broken := next((outcome for outcome in expected if outcome.failure or not outcome.is_steady), None):
+            what = f"stops with {broken.failure.what}" if broken.failure else "changes from call to call"
+            redefined = "Has something it needs been redefined? Restart the kernel and try again."
+            return "✗", f"the check itself does not work here: the right answer {what}. {redefined}", []
         outcomes = attempts(answer, self.cases)
         if outcomes[0].failure and outcomes[0].failure.is_stub:
             return "○", "not attempted yet", []
-        expected = attempts(self.reference, self.cases)
         if agree(outcomes, expected):
             return "✓", self.verified, _printed(outcomes[0])
+        has_result = any(not outcome.failure for outcome in outcomes)
         for mistake in self.mistakes:
-            if agree(outcomes, attempts(mistake.answer, self.cases)):
+            if has_result and agree(outcomes, attempts(mistake.answer, self.cases)):
                 return "✗", f"{mistake.name}: {mistake.sentence}", _printed(outcomes[0])
         tried = zip(self.cases, outcomes, expected, strict=False)  # out of time, there are fewer outcomes
         case, outcome, right = next(triple for triple in tried if not triple[1].agrees_with(triple[2]))
         text, rows = _explain(case, outcome, right)
-        if inspect.isclass(answer) and not inspect.isclass(self.reference):
-            rows.append(("note", f"this is the class {answer.__name__}: is an object of it meant?"))
+        if issubclass(type(answer), type) and not isinstance(self.reference, type):
+            rows.append(("note", f"this is the class {class_name(answer)}: is an object of it meant?"))
         return "✗", text, rows + _printed(outcome)
 
 
@@ -267,30 +276,31 @@ def _explain(case: Case, outcome: Outcome, right: Outcome) -> tuple[str, list[tu
         if failure.line:
             rows.append(("stopped at", failure.line))
         if failure.kind == "TimeUp":
-            return f"not finished after {failure.message}: an endless loop?", rows
-        what = f"{failure.kind}: {failure.message}".removesuffix(": ")
+            return f"not finished after {failure.what.removeprefix('TimeUp: ')}: an endless loop, or very slow?", rows
         cannot = failure.kind == "TypeError" and not failure.line
-        return f"it cannot be called with this input: {what}" if cannot else f"it stops with {what}", rows
+        return f"it {'cannot be called with this input:' if cannot else 'stops with'} {failure.what}", rows
     if not outcome.is_steady:
         return "the result changes from call to call: dropout left on, or something random or remembered?", rows
     found = difference(outcome.result, right.result)
     if not found:
         return f"the result is right, but the input `{outcome.changed}` was changed in place", rows
-    rows.append(("came out", brief(found.actual)))
-    if case.inputs:  # without inputs, the expected value is the solution itself
-        rows.append(("expected", brief(found.expected)))
-    if case.inputs and found.position is not None:
-        actual, expected = (part[found.position].item() for part in (found.actual, found.expected))
-        rows.append((f"at {list(found.position)}", f"{actual:.7g}, expected {expected:.7g}"))
+    if not case.inputs:  # then the expected value is the solution itself
+        return found.text, [*rows, ("came out", brief(found.actual))]
+    came_out, expected = apart(found.actual, found.expected)
+    if came_out != expected:
+        rows += [("came out", came_out), ("expected", expected)]
+    if found.position:
+        numbers = apart(found.actual[found.position].item(), found.expected[found.position].item())
+        rows.append((f"at {list(found.position)}", "{}, expected {}".format(*numbers)))
     return found.text, rows
 
 
 def _printed(outcome: Outcome) -> list[tuple[str, str]]:
     """The first lines that were printed, as rows."""
-    lines = outcome.printed.rstrip().splitlines()
+    lines = outcome.printed.rstrip().expandtabs(4).splitlines()
     if len(lines) > 5 or len(outcome.printed) == PRINT_LIMIT:
         lines = [*lines[:5], "… (cut)"]
-    return [("" if i else "printed", line[:WIDTH]) for i, line in enumerate(lines)]
+    return [("" if i else "printed", line) for i, line in enumerate(lines)]
 
 
 class Chapter:
