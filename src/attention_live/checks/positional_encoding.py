@@ -240,78 +240,12 @@ sinusoidal = chapter.exercise(
 )
 
 
-def _block_matrix(d_model, k, *, sign=1.0, angle=lambda w, k: k * w, powers=_powers):
-    matrix = torch.zeros(d_model, d_model)
-    for i, turn in enumerate(angle(powers(d_model, 10_000), k).tolist()):
-        turn = torch.tensor(turn)
-        c, s = turn.cos(), turn.sin() * sign
-        matrix[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] = torch.stack([torch.stack([c, -s]), torch.stack([s, c])])
-    return matrix
-
-
-def _half_block_matrix(d_model, k):
-    order = torch.cat([torch.arange(0, d_model, 2), torch.arange(1, d_model, 2)])
-    return _block_matrix(d_model, k)[order][:, order]
-
-
-shift_matrix = chapter.exercise(
-    "5.4",
-    "shift_matrix",
-    reference=_block_matrix,
-    cases=[
-        Case({"d_model": 2, "k": 1}),
-        Case({"d_model": 4, "k": 3}),
-        Case({"d_model": 22, "k": -5}, about="a step back"),
-    ],
-    mistakes=[
-        Mistake(
-            "the other way round",
-            lambda d_model, k: _block_matrix(d_model, k, sign=-1.0),
-            "this matrix takes you k positions back. Codes are rows with the sine in front, and the matrix stands on "
-            "their right: check sin(a + b) = sin a cos b + cos a sin b, column by column.",
-        ),
-        Mistake(
-            "the step plays no part",
-            lambda d_model, k: _block_matrix(d_model, k, angle=lambda w, k: w),
-            "this goes one position forward, whatever k is. The angle is k times the frequency.",
-        ),
-        Mistake(
-            "one frequency for all pairs",
-            lambda d_model, k: _block_matrix(d_model, k, angle=lambda w, k: k * torch.ones_like(w)),
-            "every pair turns by the same angle here. Pair i turns by k · 10000^(−2i / d_model).",
-        ),
-        Mistake(
-            "the exponent is i, not 2i",
-            lambda d_model, k: _block_matrix(d_model, k, powers=lambda d, b: _powers(d, b, lambda i, d: i / d)),
-            "the frequencies lack the 2 in the exponent 2i / d_model.",
-        ),
-        Mistake(
-            "a reflection, not a rotation",
-            lambda d_model, k: _block_matrix(d_model, k) @ torch.diag(torch.tensor([1.0, -1.0]).repeat(d_model // 2)),
-            "one sign in each block is wrong: the two sines need opposite signs.",
-        ),
-        Mistake(
-            "the pairs are (i, i + d_model / 2)",
-            _half_block_matrix,
-            "the blocks join dimensions that are half the width apart. Sine and cosine of one frequency stand next to "
-            "each other, 2i and 2i + 1.",
-        ),
-        Mistake(
-            "the distance without its sign",
-            lambda d_model, k: _block_matrix(d_model, abs(k)),
-            "right forwards, but a negative k goes back.",
-        ),
-    ],
-    verified="PE(pos) @ matrix is PE(pos + k), forwards and backwards",
-)
-
-
 def _code_product(k, d_model):
     return (k * _powers(d_model, 10_000)).cos().sum()
 
 
 code_product = chapter.exercise(
-    "5.5",
+    "5.4",
     "code_product",
     reference=_code_product,
     cases=[
@@ -363,6 +297,72 @@ code_product = chapter.exercise(
         ),
     ],
     verified="the product of codes k apart, without any code, and the same for −k",
+)
+
+
+def _block_matrix(d_model, k, *, sign=1.0, angle=lambda w, k: k * w, powers=_powers):
+    matrix = torch.zeros(d_model, d_model)
+    for i, turn in enumerate(angle(powers(d_model, 10_000), k).tolist()):
+        turn = torch.tensor(turn)
+        c, s = turn.cos(), turn.sin() * sign
+        matrix[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] = torch.stack([torch.stack([c, -s]), torch.stack([s, c])])
+    return matrix
+
+
+def _half_block_matrix(d_model, k):
+    order = torch.cat([torch.arange(0, d_model, 2), torch.arange(1, d_model, 2)])
+    return _block_matrix(d_model, k)[order][:, order]
+
+
+shift_matrix = chapter.exercise(
+    "5.5",
+    "shift_matrix",
+    reference=_block_matrix,
+    cases=[
+        Case({"d_model": 2, "k": 1}),
+        Case({"d_model": 4, "k": 3}),
+        Case({"d_model": 22, "k": -5}, about="a step back"),
+    ],
+    mistakes=[
+        Mistake(
+            "the other way round",
+            lambda d_model, k: _block_matrix(d_model, k, sign=-1.0),
+            "this matrix takes you k positions back. Codes are rows with the sine in front, and the matrix stands on "
+            "their right: check sin(a + b) = sin a cos b + cos a sin b, column by column.",
+        ),
+        Mistake(
+            "the step plays no part",
+            lambda d_model, k: _block_matrix(d_model, k, angle=lambda w, k: w),
+            "this goes one position forward, whatever k is. The angle is k times the frequency.",
+        ),
+        Mistake(
+            "one frequency for all pairs",
+            lambda d_model, k: _block_matrix(d_model, k, angle=lambda w, k: k * torch.ones_like(w)),
+            "every pair turns by the same angle here. Pair i turns by k · 10000^(−2i / d_model).",
+        ),
+        Mistake(
+            "the exponent is i, not 2i",
+            lambda d_model, k: _block_matrix(d_model, k, powers=lambda d, b: _powers(d, b, lambda i, d: i / d)),
+            "the frequencies lack the 2 in the exponent 2i / d_model.",
+        ),
+        Mistake(
+            "a reflection, not a rotation",
+            lambda d_model, k: _block_matrix(d_model, k) @ torch.diag(torch.tensor([1.0, -1.0]).repeat(d_model // 2)),
+            "one sign in each block is wrong: the two sines need opposite signs.",
+        ),
+        Mistake(
+            "the pairs are (i, i + d_model / 2)",
+            _half_block_matrix,
+            "the blocks join dimensions that are half the width apart. Sine and cosine of one frequency stand next to "
+            "each other, 2i and 2i + 1.",
+        ),
+        Mistake(
+            "the distance without its sign",
+            lambda d_model, k: _block_matrix(d_model, abs(k)),
+            "right forwards, but a negative k goes back.",
+        ),
+    ],
+    verified="PE(pos) @ matrix is PE(pos + k), forwards and backwards",
 )
 
 

@@ -3,6 +3,15 @@
 from .attention import AttentionExplorer
 from .base import Explorer
 from .gradient_reach import GradientReachExplorer
+from .heads import HeadsExplorer
+from .positions import PositionsExplorer
 from .scaling import ScalingExplorer
 
-__all__ = ["AttentionExplorer", "Explorer", "GradientReachExplorer", "ScalingExplorer"]
+__all__ = [
+    "AttentionExplorer",
+    "Explorer",
+    "GradientReachExplorer",
+    "HeadsExplorer",
+    "PositionsExplorer",
+    "ScalingExplorer",
+]

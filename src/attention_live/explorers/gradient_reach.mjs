@@ -1,8 +1,8 @@
 // The gradient-reach explorer: what is left of a gradient after some recurrent steps, beside one attention layer.
 // State: weight (of the recurrence), activation (the size of every state), distance (in steps).
 
-import { KEEPS_KEYS, button } from "./lib/controls.mjs";
-import { html, setAttributes, svg, uniqueId } from "./lib/dom.mjs";
+import { button, slider } from "./lib/controls.mjs";
+import { html, setAttributes, svg } from "./lib/dom.mjs";
 import { fixed } from "./lib/format.mjs";
 import { addStyles } from "./lib/style.mjs";
 
@@ -99,22 +99,6 @@ export function describe({ weight, activation, distance }) {
 }
 
 // The drawing
-
-/** A slider over equal steps. `unit` is put behind the number. */
-function slider({ label, lowest, highest, step, low, high, format, change }) {
-  const id = uniqueId();
-  const range = html("input", { type: "range", id, min: lowest, max: highest, step, ...KEEPS_KEYS });
-  const shown = html("output", { for: id });
-  range.addEventListener("input", () => change(Number(range.value)));
-  return {
-    node: html("div", { class: "slider" }, html("label", { for: id }, label), shown, range, html("small", {}, low), html("small", {}, high)),
-    show(value) {
-      range.value = value;
-      range.setAttribute("aria-valuetext", format(value));
-      shown.textContent = format(value);
-    },
-  };
-}
 
 const CHART = { width: 400, height: 310, left: 44, right: 12, top: 14, bottom: 40 };
 const LOWEST = -12; // powers of ten at the lower and the upper edge

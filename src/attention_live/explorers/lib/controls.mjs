@@ -22,6 +22,30 @@ export function choice(legend, names, choose) {
   };
 }
 
+/** A slider over equal steps, from lowest to highest, with a word at either end. `format` makes the number's text. */
+export function slider({ label, lowest, highest, step, low, high, format, change }) {
+  const id = uniqueId();
+  const range = html("input", { type: "range", id, min: lowest, max: highest, step, ...KEEPS_KEYS });
+  const shown = html("output", { for: id });
+  range.addEventListener("input", () => change(Number(range.value)));
+  return {
+    node: html(
+      "div",
+      { class: "slider" },
+      html("label", { for: id }, label),
+      shown,
+      range,
+      html("small", {}, low),
+      html("small", {}, high),
+    ),
+    show(value) {
+      range.value = value;
+      range.setAttribute("aria-valuetext", format(value));
+      shown.textContent = format(value);
+    },
+  };
+}
+
 /** A slider over powers of ten, from 10 ** lowest to 10 ** highest, with a word at either end. */
 export function logSlider({ label, lowest, highest, low, high, change }) {
   const id = uniqueId();
