@@ -12,6 +12,7 @@ Further text may stand between them and after them, and `check.progress()` at th
 """
 
 import ast
+import functools
 import importlib
 import pkgutil
 import re
@@ -231,21 +232,33 @@ def interface(node):
 
 
 def mark(section, source):
-    """Mark `source` in place of the stub, after what it may lean on in the cells before it.
+    """Mark `source` in place of the stub."""
+    exercise, answer = exercise_and_answer(section, source)
+    return exercise.mark(answer)
 
-    These are imports, functions, classes and literal values, and the earlier exercises' solutions: the chapter's own
-    experiments are not run.
+
+def exercise_and_answer(section, source):
+    """The exercise of a section, and what `source` defines for it after what it may lean on in the cells before it."""
+    namespace = dict(namespace_before(section.notebook, section.start))
+    for statement in ast.parse(source).body:
+        run(statement, namespace)
+    name, answer = section.check
+    return getattr(namespace["check"], name), namespace[answer]
+
+
+@functools.cache
+def namespace_before(notebook, start):
+    """What the cells before an exercise define: imports, functions, classes, literal values and earlier solutions.
+
+    The chapter's own experiments are not run.
     """
     namespace = {"__name__": "notebook"}
-    for cell in NOTEBOOKS[section.notebook][: section.start]:
+    for cell in NOTEBOOKS[notebook][:start]:
         code = cell.source if cell.cell_type == "code" else solution_code(cell.source) * (kind_of(cell) == "solution")
         for statement in defined(code).values():
             if not isinstance(statement, ast.Assign) or is_literal(statement.value):
                 run(statement, namespace)
-    for statement in ast.parse(source).body:
-        run(statement, namespace)
-    name, answer = section.check
-    return getattr(namespace["check"], name).mark(namespace[answer])
+    return namespace
 
 
 def is_literal(node):
