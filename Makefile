@@ -48,5 +48,5 @@ address: $(READY)  ## write the repository's address everywhere (URL=https://git
 
 clean:  ## remove everything that make made
 	-git config --unset diff.jupyternotebook.command
-	rm -rf .venv build book/_build src/*.egg-info .pytest_cache .hypothesis .benchmarks
+	rm -rf .venv build book/_build src/*.egg-info .pytest_cache .hypothesis
 	find . \( -name __pycache__ -o -name .ruff_cache -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +
