@@ -57,6 +57,22 @@ score_std = chapter.exercise(
             "a product of two independent numbers has the product of their spreads, not the sum.",
         ),
         Mistake(
+            "the variances were added",
+            lambda d_k, std_q, std_k: (d_k * (std_q**2 + std_k**2)) ** 0.5,
+            "variances add up in a sum. q_i k_i is a product, and for independent numbers of mean 0 its variance is "
+            "the product of theirs.",
+        ),
+        Mistake(
+            "only the queries' spread",
+            lambda d_k, std_q, std_k: d_k**0.5 * std_q,
+            "std_k plays no part here, but longer keys give larger scores as well.",
+        ),
+        Mistake(
+            "the width plays no part",
+            lambda d_k, std_q, std_k: std_q * std_k,
+            "that is the spread of a single product. The dot product adds up d_k of them.",
+        ),
+        Mistake(
             "divided by the root",
             lambda d_k, std_q, std_k: std_q * std_k / d_k**0.5,
             "the spread shrinks with d_k here. That is the spread of a mean; a dot product is a sum.",
@@ -73,7 +89,7 @@ def _measured_std(q, k):
 def _number(answer, q, k):
     """A tensor with one number, or that number: both are fine."""
     result = answer(q, k)
-    return result.item() if isinstance(result, torch.Tensor) and result.dim() == 0 else result
+    return torch.tensor(result) if isinstance(result, float) else result
 
 
 measured_std = chapter.exercise(
@@ -116,6 +132,21 @@ measured_std = chapter.exercise(
             "the mean of the products",
             lambda q, k: (q * k).mean(dim=-1).std(),
             "a mean instead of a sum: that divides every dot product by d_k.",
+        ),
+        Mistake(
+            "everything was added up",
+            lambda q, k: (q * k).sum().std(),
+            "all pairs went into one sum, and the spread of a single number is NaN. Add up each row: `dim=-1`.",
+        ),
+        Mistake(
+            "divided by the root",
+            lambda q, k: (q * k).sum(dim=-1).std() / q.shape[-1] ** 0.5,
+            "that is the spread after the division by √d_k. Here the dot products are asked for as they are.",
+        ),
+        Mistake(
+            "computed instead of measured",
+            lambda q, k: torch.tensor(q.shape[-1] ** 0.5),
+            "√d_k is what to expect of very many pairs that keep to the assumptions. Measure these.",
         ),
         Mistake(
             "that is the variance",
@@ -178,6 +209,31 @@ softmax_jacobian = chapter.exercise(
             "the others lose what one gains, so w_i w_j is taken away.",
         ),
         Mistake(
+            "the others' sign is wrong",
+            _jacobian_with(lambda w: (torch.outer(w, w) - torch.diag(w)).abs()),
+            "the diagonal is right, but beside it stands − w_i w_j: what one gains, the others lose.",
+        ),
+        Mistake(
+            "the diagonal was subtracted twice",
+            _jacobian_with(lambda w: torch.diag(w * (1 - w)) - torch.outer(w, w)),
+            "w wᵀ has w_i² on its diagonal already. The first term is `torch.diag(w)`.",
+        ),
+        Mistake(
+            "the second term is missing",
+            _jacobian_with(torch.diag),
+            "that is diag(w) alone. All products w_i w_j are to be taken off it.",
+        ),
+        Mistake(
+            "a dot product for the matrix",
+            _jacobian_with(lambda w: torch.diag(w) - w @ w),
+            "`w @ w` is a single number. w wᵀ is the matrix of all products, `torch.outer(w, w)`.",
+        ),
+        Mistake(
+            "squares for the matrix",
+            _jacobian_with(lambda w: torch.diag(w) - w * w),
+            "`w * w` is a row of squares. w wᵀ is the matrix of all products, `torch.outer(w, w)`.",
+        ),
+        Mistake(
             "the first term is missing",
             _jacobian_with(lambda w: -torch.outer(w, w)),
             "where i = j, the weight itself comes on top.",
@@ -235,6 +291,31 @@ softmax_backward = chapter.exercise(
             "the plain sum",
             lambda weights, grad: weights * (grad - grad.sum(dim=-1, keepdim=True)),
             "the sum that is taken off has to be weighted: `(weights * grad).sum(…)`.",
+        ),
+        Mistake(
+            "the mean of the products",
+            lambda weights, grad: weights * (grad - (weights * grad).mean(dim=-1, keepdim=True)),
+            "the weights add up to 1, so the weighted mean is `(weights * grad).sum(…)`. A mean divides by n as well.",
+        ),
+        Mistake(
+            "the sign is turned round",
+            lambda weights, grad: weights * ((weights * grad).sum(dim=-1, keepdim=True) - grad),
+            "all numbers are right but for the sign: the weighted mean is taken off the gradient.",
+        ),
+        Mistake(
+            "added instead of subtracted",
+            lambda weights, grad: weights * (grad + (weights * grad).sum(dim=-1, keepdim=True)),
+            "the weighted mean is taken off: − w (w · g).",
+        ),
+        Mistake(
+            "only the first term was multiplied by the weights",
+            lambda weights, grad: weights * grad - (weights * grad).sum(dim=-1, keepdim=True),
+            "the second term is w (w · g), a multiple of the weights, too.",
+        ),
+        Mistake(
+            "softmax once more",
+            lambda weights, grad: _softmax_backward(weights.softmax(dim=-1), grad),
+            "what comes in are weights already, softmax was taken of the scores.",
         ),
         Mistake(
             "not multiplied by the weights",
@@ -310,6 +391,26 @@ safe_scores = chapter.exercise(
             "no scaling",
             lambda q, k: q @ k.transpose(-2, -1),
             "the scores were not divided by √d_k.",
+        ),
+        Mistake(
+            "no root, and too late",
+            lambda q, k: q @ k.transpose(-2, -1) / q.shape[-1],
+            "it was divided by d_k instead of √d_k, and after the product, when it has become infinite.",
+        ),
+        Mistake(
+            "the root of the number of queries",
+            lambda q, k: (q / q.shape[-2] ** 0.5) @ k.transpose(-2, -1),
+            "`shape[-2]` is how many queries there are. Their width d_k is the last axis.",
+        ),
+        Mistake(
+            "multiplied by the root",
+            lambda q, k: (q * q.shape[-1] ** 0.5) @ k.transpose(-2, -1),
+            "the scores became larger. Scaling divides.",
+        ),
+        Mistake(
+            "weights instead of scores",
+            lambda q, k: _safe_scores(q, k).softmax(dim=-1),
+            "softmax was taken already. The scores before it are asked for.",
         ),
         Mistake(
             "cut off at the largest number",
@@ -427,6 +528,33 @@ effective_keys = chapter.exercise(
             "the entropy itself",
             lambda weights: torch.special.entr(weights).sum(dim=-1),
             "that is the entropy. Its exponential is a number of keys.",
+        ),
+        Mistake(
+            "the exponential of an entropy in bits",
+            lambda weights: (torch.special.entr(weights).sum(dim=-1) / torch.tensor(2.0).log()).exp(),
+            "two different bases: with the natural logarithm goes `exp`, with `log2` goes 2 to the power.",
+        ),
+        Mistake(
+            "the mean for the sum",
+            lambda weights: torch.special.entr(weights).mean(dim=-1).exp(),
+            "the entropy is a sum over the keys, not a mean: each term has its weight already.",
+        ),
+        Mistake(
+            "the exponential came first",
+            lambda weights: torch.special.entr(weights).exp().sum(dim=-1),
+            "add up the terms first. The exponential is taken of the entropy, once for each query.",
+        ),
+        Mistake(
+            "moved too far away from 0",
+            lambda weights: (-(weights * (weights + 1e-6).log()).sum(dim=-1)).exp(),
+            "1e-6 added to every weight is seen in the sixth digit. 1e-9 is small enough, and `torch.special.entr` "
+            "needs nothing of the kind.",
+        ),
+        Mistake(
+            "NaN was replaced too late",
+            lambda weights: (-(weights * weights.log()).sum(dim=-1)).nan_to_num().exp(),
+            "one NaN spoils the sum of its row, and what replaces it there is no longer the entropy. Mend the terms "
+            "before they are added up.",
         ),
         Mistake(
             "2 to the power of an entropy in nats",
