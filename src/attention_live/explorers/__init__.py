@@ -4,6 +4,7 @@ from .attention import AttentionExplorer
 from .base import Explorer
 from .gradient_reach import GradientReachExplorer
 from .heads import HeadsExplorer
+from .masks import MasksExplorer
 from .positions import PositionsExplorer
 from .scaling import ScalingExplorer
 
@@ -12,6 +13,7 @@ __all__ = [
     "Explorer",
     "GradientReachExplorer",
     "HeadsExplorer",
+    "MasksExplorer",
     "PositionsExplorer",
     "ScalingExplorer",
 ]
