@@ -50,6 +50,16 @@ frequencies = chapter.exercise(
             "these grow from 1, so they are what a position is divided by. The angle of one step is 1 over them.",
         ),
         Mistake(
+            "the 2 was counted twice",
+            lambda d_model, base: _powers(d_model, base, lambda i, d: 4 * i / d),
+            "the exponents are twice too large. `arange(0, d_model, 2)` gives the 2i already: do not double it again.",
+        ),
+        Mistake(
+            "the base of the paper",
+            lambda d_model, base: _powers(d_model, 10_000),
+            "these are right for a base of 10000. Use the `base` that is handed in.",
+        ),
+        Mistake(
             "the first pair is number 1",
             lambda d_model, base: _powers(d_model, base, lambda i, d: 2 * (i + 1) / d),
             "the fastest wave should turn by 1 radian a step. i counts from 0.",
@@ -136,6 +146,12 @@ add_positions = chapter.exercise(
             "embedding and code were multiplied. The code is added.",
         ),
         Mistake(
+            "the embeddings were scaled",
+            lambda x, codes: x * x.shape[-1] ** 0.5 + codes[: x.shape[1]],
+            "the embeddings were multiplied by √d_model first. The paper does that when it looks them up; "
+            "here they are added as they are.",
+        ),
+        Mistake(
             "put side by side",
             lambda x, codes: torch.cat([x, codes[: x.shape[1]].expand_as(x)], dim=-1),
             "this makes vectors twice as wide. Here the code is added, so that the width stays d_model.",
@@ -216,6 +232,17 @@ sinusoidal = chapter.exercise(
             "sines only",
             lambda length, d_model: _waves(length, d_model, functions=(torch.sin, torch.sin)),
             "both dimensions of each pair hold the sine. The odd ones take the cosine.",
+        ),
+        Mistake(
+            "the 2 was counted twice",
+            lambda length, d_model: _waves(length, d_model, exponent=lambda i, d: 4 * i / d),
+            "the exponents are twice too large. `arange(0, d_model, 2)` gives the 2i already: do not double it again.",
+        ),
+        Mistake(
+            "an odd width was made even",
+            lambda length, d_model: sinusoidal_encoding(length, d_model + d_model % 2)[:, :d_model],
+            "for an odd d_model these are the codes of the next even width, cut. That changes all frequencies: they "
+            "divide by the d_model that was asked for.",
         ),
         Mistake(
             "fails for an odd width",
@@ -346,6 +373,11 @@ shift_matrix = chapter.exercise(
             "the frequencies lack the 2 in the exponent 2i / d_model.",
         ),
         Mistake(
+            "the 2 was counted twice",
+            lambda d_model, k: _block_matrix(d_model, k, powers=lambda d, b: _powers(d, b, lambda i, d: 4 * i / d)),
+            "the exponents are twice too large. A loop over 0, 2, 4, … gives the 2i already: do not double it again.",
+        ),
+        Mistake(
             "a reflection, not a rotation",
             lambda d_model, k: _block_matrix(d_model, k) @ torch.diag(torch.tensor([1.0, -1.0]).repeat(d_model // 2)),
             "one sign in each block is wrong: the two sines need opposite signs.",
@@ -408,6 +440,12 @@ def _second_from_turned_first(x):
     return torch.stack([even, even * angles.sin() + x[..., 1::2] * angles.cos()], dim=-1).flatten(-2)
 
 
+def _neighbours_with_half_angles(x):
+    angles = (_rows(x) * _powers(x.shape[-1], 10_000)).repeat(1, 2)
+    partner = torch.stack([-x[..., 1::2], x[..., 0::2]], dim=-1).flatten(-2)
+    return x * angles.cos() + partner * angles.sin()
+
+
 rope = chapter.exercise(
     "5.6",
     "rope",
@@ -451,6 +489,12 @@ rope = chapter.exercise(
             "the exponent is i, not 2i",
             lambda x: _turned(x, _rows(x), exponent=lambda i, d: i / d),
             "the frequencies lack the 2 in the exponent 2i / d_k.",
+        ),
+        Mistake(
+            "neighbours, with the angles of halves",
+            _neighbours_with_half_angles,
+            "the pairs are neighbours, but the two members of a pair turn by different angles: the row of angles was "
+            "put behind itself. Repeat each angle twice in a row instead: `repeat_interleave(2, dim=-1)`.",
         ),
         Mistake(
             "the code was added",
@@ -516,6 +560,11 @@ newest_scores = chapter.exercise(
             "no scaling",
             lambda q, k: _newest_scores(q, k, scale=False),
             "the positions are right, but the scores were not divided by √d_k.",
+        ),
+        Mistake(
+            "scaled by the number of keys",
+            lambda q, k: _newest_scores(q, k, scale=False) / k.shape[-2] ** 0.5,
+            "the root was taken of the number of keys. Divide by the root of the width d_k, the last axis.",
         ),
         Mistake(
             "the keys were counted from the newest",
