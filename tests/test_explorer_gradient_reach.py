@@ -64,7 +64,7 @@ def test_the_sentence_says_what_is_left():
         + attention.format(21, 0.0476),
         "Each step multiplies the gradient by 0.375. After 30 steps, 1.7 × 10⁻¹³ of it is left: "
         "less than a 32-bit number can hold beside a 1. " + attention.format(31, 0.0323),
-        "Each step multiplies the gradient by 1.5. After 40 steps, 1.1 × 10⁷ of it is left: it has exploded. "
+        "Each step multiplies the gradient by 1.5. After 40 steps, it is 1.1 × 10⁷ times as large: it has exploded. "
         + attention.format(41, 0.0244),
         "Each step multiplies the gradient by 1. After 1 step, 1 of it is left. " + attention.format(2, 0.5),
     ]

@@ -3,6 +3,7 @@
 import math
 
 import torch
+import torch.nn.functional as F
 
 from .engine import Case, Chapter, Mistake, randn
 
@@ -51,6 +52,16 @@ fading = chapter.exercise(
             "the last number alone",
             lambda w, n: torch.tensor(w ** (n - 1)),
             "this is what is left of the first input. One number for each of the n inputs is wanted.",
+        ),
+        Mistake(
+            "the nearest first, one step too many",
+            lambda w, n: torch.tensor([w ** (t + 1) for t in range(n)]),
+            "the powers run from w¹ to wⁿ in the wrong order. The last input stands last, and its number is w⁰ = 1.",
+        ),
+        Mistake(
+            "the states themselves",
+            lambda w, n: torch.tensor([w**t for t in range(n)]).cumsum(0),
+            "these are the states when every input is 1. Asked for is how much the last state moves with each input.",
         ),
     ],
     verified="right for a weight that fades, one that grows, and one that changes its sign",
@@ -130,6 +141,22 @@ gated_step = chapter.exercise(
             _keep(lambda z: torch.sigmoid(z.mean(dim=-1, keepdim=True))),
             "the gates were averaged. Each number of the state has its own.",
         ),
+        Mistake(
+            "1 − z for the candidate",
+            lambda h, candidate, z: torch.sigmoid(z) * h + (1 - z) * candidate,
+            "the candidate's share is 1 − z. The two shares have to add up to 1: it is 1 − sigmoid(z).",
+        ),
+        Mistake(
+            "the candidate is missing",
+            lambda h, candidate, z: torch.sigmoid(z) * h,
+            "the old state is kept as it should be, but nothing fills it up. The candidate gets the share "
+            "1 − sigmoid(z).",
+        ),
+        Mistake(
+            "the candidate squeezed once more",
+            lambda h, candidate, z: _keep(torch.sigmoid)(h, torch.tanh(candidate), z),
+            "the candidate went through tanh. It comes in as it is.",
+        ),
     ],
     verified="each number of the state keeps its own share and takes in the rest, also in a batch",
 )
@@ -198,6 +225,17 @@ backward_states = chapter.exercise(
             "everything turned",
             lambda x, W_x, W_h, b: _states(x.flip(0, 1, 2), W_x, W_h, b).flip(0, 1, 2),
             "all axes were turned round. Only the positions should be, axis 1 of (B, T, D).",
+        ),
+        Mistake(
+            "its own token is missing",
+            lambda x, W_x, W_h, b: F.pad(_states(x.flip(1), W_x, W_h, b).flip(1)[:, 1:], (0, 0, 0, 1)),
+            "each state is that of the position to its right, so it does not know its own token. The state at t has "
+            "read the tokens from the last one down to t.",
+        ),
+        Mistake(
+            "both directions added",
+            lambda x, W_x, W_h, b: _states(x, W_x, W_h, b) + _states(x.flip(1), W_x, W_h, b).flip(1),
+            "the states of both directions were added. Only those that read from the end are wanted.",
         ),
     ],
     verified="each position's state knows its own token and those after it, in a batch too",
@@ -276,6 +314,16 @@ influence = chapter.exercise(
             "the products were taken from the first state onwards. What is left at the end needs the factors from "
             "position t + 1 to the last.",
         ),
+        Mistake(
+            "the last input first",
+            lambda w, u, h: _influence(w, u, h).flip(0),
+            "the numbers are right, in the wrong order. The first one belongs to the first input.",
+        ),
+        Mistake(
+            "tanh of a state",
+            lambda w, u, h: _influence(w, u, h, slope=lambda h: 1 - torch.tanh(h) ** 2),
+            "h went through tanh once more. It is already the value of tanh, so the slope there is 1 − h².",
+        ),
     ],
     verified="equal to what the chain rule gives for fading, growing and sign-changing weights",
 )
@@ -344,6 +392,22 @@ layers_needed = chapter.exercise(
             lambda n, k: (math.ceil((n - 1) / (k - 1)), int(math.log(n, k) + 1e-9)),
             "the dilated stack is one layer short where n is no power of k. Round up.",
         ),
+        Mistake(
+            "one layer too many at a power of k",
+            lambda n, k: (math.ceil((n - 1) / (k - 1)), _dilated(n + 1, k)),
+            "the dilated stack is one layer too long where n is a power of k. L layers see kᴸ positions, which is "
+            "enough when it is n.",
+        ),
+        Mistake(
+            "n − 1 positions for the dilated stack",
+            lambda n, k: (math.ceil((n - 1) / (k - 1)), _dilated(n - 1, k)),
+            "the dilated stack was asked to see n − 1 positions. kᴸ counts the position itself, so it has to be n.",
+        ),
+        Mistake(
+            "at least one layer",
+            lambda n, k: (max(1, math.ceil((n - 1) / (k - 1))), max(1, _dilated(n, k))),
+            "with a single position there is nothing to bridge: no layer is needed.",
+        ),
     ],
     verified="right for powers of k, for what lies between, and for a single position",
 )
@@ -408,6 +472,23 @@ multiply_adds = chapter.exercise(
             lambda n, d, k, r: (*_multiply_adds(n, d, k, r)[:3], 2 * r * n * n * d),
             "restricted attention looks at r positions instead of n, so n appears once.",
         ),
+        Mistake(
+            "one product of attention",
+            lambda n, d, k, r: _multiply_adds(n, d, k, r, attention=1),
+            "the count of self-attention has one product. It has two: the scores, and the weighted mean.",
+        ),
+        Mistake(
+            "one product of restricted attention",
+            lambda n, d, k, r: _multiply_adds(n, d, k, r, restricted=1),
+            "the count of restricted attention has one product. It has two, as self-attention has: the scores, and "
+            "the weighted mean.",
+        ),
+        Mistake(
+            "two products of the convolution",
+            lambda n, d, k, r: _multiply_adds(n, d, 2 * k, r),
+            "the convolution is counted twice. It has one map of d × d for each of the k neighbours and none for a "
+            "state.",
+        ),
     ],
     verified="all four counts are right, for short and for long sequences",
 )
@@ -455,6 +536,21 @@ break_even = chapter.exercise(
             "always d",
             lambda d, maps: d,
             "n = d is where 2·n²·d meets 2·n·d². Put in the projections, and the number of maps.",
+        ),
+        Mistake(
+            "one too many",
+            lambda d, maps: max(0, (maps - 4) * d // 2 + 1),
+            "this is the first n at which attention costs more. The last one at which it does not is one less.",
+        ),
+        Mistake(
+            "d is missing",
+            lambda d, maps: max(0, (maps - 4) // 2),
+            "a factor d got lost. Dividing 2·n²·d + 4·n·d² = maps·n·d² by n and by d once leaves 2·n + 4·d = maps·d.",
+        ),
+        Mistake(
+            "rounded too early",
+            lambda d, maps: max(0, (maps - 4) // 2 * d),
+            "maps − 4 was halved and rounded before it was multiplied by d. Round at the end.",
         ),
     ],
     verified="right for LSTM and GRU, for a convolution, and where attention is never the cheaper one",
@@ -541,6 +637,21 @@ linear_rnn = chapter.exercise(
             "only the last state",
             lambda x, w: _linear_rnn(x, w)[-1],
             "this is the last state alone. All T of them are wanted.",
+        ),
+        Mistake(
+            "w times the distance",
+            _weighted_by(lambda distance, w: w * distance.clamp(min=0)),
+            "the weights are w times the distance. Each step multiplies once more: w to the power of the distance.",
+        ),
+        Mistake(
+            "the future at full weight",
+            _weighted_by(lambda distance, w: w ** distance.clamp(min=0)),
+            "inputs after a position have the weight w⁰ = 1 there. They must have 0: `torch.tril` is missing.",
+        ),
+        Mistake(
+            "only one step back",
+            lambda x, w: x + w * F.pad(x, (0, 0, 1, 0))[:-1],
+            "each state takes in its own input and the one before. All earlier ones are in it, too.",
         ),
     ],
     verified="each state is the right weighted sum, for weights that fade and that grow",

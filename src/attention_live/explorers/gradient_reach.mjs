@@ -26,7 +26,7 @@ const STYLES = `
 
   & svg { display: block; width: 100%; height: auto; }
   & .chart { border-radius: 6px; background: var(--paper); }
-  & .chart text { font-size: 11px; fill: var(--muted); }
+  & .chart text { font-size: 14px; fill: var(--muted); }
   & .chart .grid, & .chart .here { stroke: var(--line); }
   & .chart .here { stroke: var(--muted); stroke-dasharray: 3 3; }
   & .chart .lost { fill: color-mix(in srgb, var(--muted) 14%, transparent); }
@@ -85,6 +85,7 @@ export function readable(x) {
 export function describe({ weight, activation, distance }) {
   const left = factor(weight, activation) ** distance;
   const steps = distance === 1 ? "1 step" : `${distance} steps`;
+  const what = left > 1 ? `it is ${readable(left)} times as large` : `${readable(left)} of it is left`;
   const remark =
     left < RESOLUTION
       ? ": less than a 32-bit number can hold beside a 1."
@@ -93,14 +94,14 @@ export function describe({ weight, activation, distance }) {
         : ".";
   return (
     `Each step multiplies the gradient by ${readable(factor(weight, activation))}. ` +
-    `After ${steps}, ${readable(left)} of it is left${remark} ` +
+    `After ${steps}, ${what}${remark} ` +
     `An attention layer that looks at these ${distance + 1} tokens alike hands each of them ${readable(1 / (distance + 1))}, near or far.`
   );
 }
 
 // The drawing
 
-const CHART = { width: 400, height: 310, left: 44, right: 12, top: 14, bottom: 40 };
+const CHART = { width: 400, height: 310, left: 48, right: 14, top: 14, bottom: 46 };
 const LOWEST = -12; // powers of ten at the lower and the upper edge
 const HIGHEST = 12;
 
@@ -164,13 +165,13 @@ function scenery() {
     const y = place(0, 10 ** power)[1];
     nodes.push(svg("line", { class: power === 0 ? "one" : "grid", x1: left, x2: right, y1: y, y2: y }));
     const number = power === 0 ? "1" : readable(10 ** power).replace("1.0 × ", "");
-    nodes.push(svg("text", { x: left - 6, y: y + 4, "text-anchor": "end" }, number));
+    nodes.push(svg("text", { x: left - 6, y: y + 5, "text-anchor": "end" }, number));
   }
   for (let steps = 0; steps <= DISTANCE; steps += 10) {
-    nodes.push(svg("text", { x: place(steps, 1)[0], y: bottom + 15, "text-anchor": "middle" }, String(steps)));
+    nodes.push(svg("text", { x: place(steps, 1)[0], y: bottom + 18, "text-anchor": "middle" }, String(steps)));
   }
   nodes.push(svg("text", { x: (left + right) / 2, y: CHART.height - 6, "text-anchor": "middle" }, "distance in steps"));
-  nodes.push(svg("text", { x: left + 8, y: bottom - 8 }, "lost in the rounding of 32-bit numbers"));
+  nodes.push(svg("text", { x: left + 8, y: bottom - 8 }, "lost when added to a 1, in 32 bits"));
   return nodes;
 }
 
