@@ -50,8 +50,8 @@ def test_the_sentence_says_where_each_head_looks():
     ).state()
     found = javascript(MODULE, "describe", [state], [state | {"layer": 1, "token": 1}])
     assert found == [
-        "Layer 1, from a: head 1 looks mostly at a (1.00), head 2 at b (1.00).",
-        "Layer 2, from b: head 1 looks mostly at b (0.75), head 2 at b (0.70).",
+        "Layer 1, from a: head 1 looks mostly at a, 1.00; head 2 at b, 1.00.",
+        "Layer 2, from b: head 1 looks mostly at b, 0.75; head 2 at b, 0.70.",
     ]
 
 

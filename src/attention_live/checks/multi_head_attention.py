@@ -136,6 +136,65 @@ merge_heads = chapter.exercise(
 )
 
 
+def _count(d_model, num_heads, d_k):
+    return 4 * d_model * num_heads * d_k
+
+
+count_parameters = chapter.exercise(
+    "4.3",
+    "count_parameters",
+    reference=_count,
+    cases=[
+        Case({"d_model": 6, "num_heads": 2, "d_k": 3}),
+        Case({"d_model": 6, "num_heads": 2, "d_k": 6}, about="heads of full width"),
+        Case({"d_model": 10, "num_heads": 5, "d_k": 1}, about="heads of width 1"),
+    ],
+    mistakes=[
+        Mistake(
+            "W_o was forgotten",
+            lambda d_model, num_heads, d_k: 3 * d_model * num_heads * d_k,
+            "these are the maps for queries, keys and values. The output map counts, too.",
+        ),
+        Mistake(
+            "W_o does not grow",
+            lambda d_model, num_heads, d_k: 3 * d_model * num_heads * d_k + d_model**2,
+            "the output map was counted as d_model × d_model. It takes all heads side by side, so it has h · d_k rows.",
+        ),
+        Mistake(
+            "W_o for a single head",
+            lambda d_model, num_heads, d_k: 3 * d_model * num_heads * d_k + d_k * d_model,
+            "the output map was counted for one head. It takes all heads side by side, so it has h · d_k rows.",
+        ),
+        Mistake(
+            "one W_o for each head, of full width",
+            lambda d_model, num_heads, d_k: num_heads * (3 * d_model * d_k + d_model**2),
+            "each head got an output map of d_model × d_model. There is one, with d_k rows for each head.",
+        ),
+        Mistake(
+            "one head only",
+            lambda d_model, num_heads, d_k: 4 * d_model * d_k,
+            "these are the parameters of a single head with its part of W_o. There are h of them.",
+        ),
+        Mistake(
+            "d_k was taken for d_model / h",
+            lambda d_model, num_heads, d_k: 4 * d_model**2,
+            "this is the count if the heads split d_model. Here d_k is given, and can be any number.",
+        ),
+        Mistake(
+            "with biases",
+            lambda d_model, num_heads, d_k: 4 * d_model * num_heads * d_k + 3 * num_heads * d_k + d_model,
+            "the biases were counted as well. The paper's maps have none.",
+        ),
+        Mistake(
+            "the square of the heads",
+            lambda d_model, num_heads, d_k: num_heads * 4 * d_model * num_heads * d_k,
+            "the heads were counted twice: h · d_k is the width of all of them together already.",
+        ),
+    ],
+    verified="the count is right where heads split d_model, and where they do not",
+)
+
+
 def _loop(x, W_q, W_k, W_v, W_o, *, scale=None, attend=attention, join=None):
     heads = [attend(x @ q, x @ k, x @ v, scale=scale)[0] for q, k, v in zip(W_q, W_k, W_v, strict=True)]
     return (torch.cat(heads, dim=-1) if join is None else join(heads)) @ W_o
@@ -170,7 +229,7 @@ def _weights(*leading):
 
 
 heads_in_a_loop = chapter.exercise(
-    "4.3",
+    "4.4",
     "heads_in_a_loop",
     reference=_loop,
     cases=[Case(_small), Case(_weights()), Case(_weights(B), about="a batch of sentences")],
@@ -242,65 +301,6 @@ heads_in_a_loop = chapter.exercise(
         ),
     ],
     verified="the heads work side by side, each with its own maps, and W_o mixes them, for a batch too",
-)
-
-
-def _count(d_model, num_heads, d_k):
-    return 4 * d_model * num_heads * d_k
-
-
-count_parameters = chapter.exercise(
-    "4.4",
-    "count_parameters",
-    reference=_count,
-    cases=[
-        Case({"d_model": 6, "num_heads": 2, "d_k": 3}),
-        Case({"d_model": 6, "num_heads": 2, "d_k": 6}, about="heads of full width"),
-        Case({"d_model": 10, "num_heads": 5, "d_k": 1}, about="heads of width 1"),
-    ],
-    mistakes=[
-        Mistake(
-            "W_o was forgotten",
-            lambda d_model, num_heads, d_k: 3 * d_model * num_heads * d_k,
-            "these are the maps for queries, keys and values. The output map counts, too.",
-        ),
-        Mistake(
-            "W_o does not grow",
-            lambda d_model, num_heads, d_k: 3 * d_model * num_heads * d_k + d_model**2,
-            "the output map was counted as d_model × d_model. It takes all heads side by side, so it has h · d_k rows.",
-        ),
-        Mistake(
-            "W_o for a single head",
-            lambda d_model, num_heads, d_k: 3 * d_model * num_heads * d_k + d_k * d_model,
-            "the output map was counted for one head. It takes all heads side by side, so it has h · d_k rows.",
-        ),
-        Mistake(
-            "one W_o for each head, of full width",
-            lambda d_model, num_heads, d_k: num_heads * (3 * d_model * d_k + d_model**2),
-            "each head got an output map of d_model × d_model. There is one, with d_k rows for each head.",
-        ),
-        Mistake(
-            "one head only",
-            lambda d_model, num_heads, d_k: 4 * d_model * d_k,
-            "these are the parameters of a single head with its part of W_o. There are h of them.",
-        ),
-        Mistake(
-            "d_k was taken for d_model / h",
-            lambda d_model, num_heads, d_k: 4 * d_model**2,
-            "this is the count if the heads split d_model. Here d_k is given, and can be any number.",
-        ),
-        Mistake(
-            "with biases",
-            lambda d_model, num_heads, d_k: 4 * d_model * num_heads * d_k + 3 * num_heads * d_k + d_model,
-            "the biases were counted as well. The paper's maps have none.",
-        ),
-        Mistake(
-            "the square of the heads",
-            lambda d_model, num_heads, d_k: num_heads * 4 * d_model * num_heads * d_k,
-            "the heads were counted twice: h · d_k is the width of all of them together already.",
-        ),
-    ],
-    verified="the count is right where heads split d_model, and where they do not",
 )
 
 

@@ -58,9 +58,9 @@ export function describe({ tokens, weights, layer, token }) {
   const found = weights[layer].map((head, i) => {
     const row = head[token];
     const best = favourite(row);
-    return `head ${i + 1} ${i === 0 ? "looks mostly at" : "at"} ${tokens[best]} (${fixed(row[best])})`;
+    return `head ${i + 1} ${i === 0 ? "looks mostly at" : "at"} ${tokens[best]}, ${fixed(row[best])}`;
   });
-  return `Layer ${layer + 1}, from ${tokens[token]}: ${found.join(", ")}.`;
+  return `Layer ${layer + 1}, from ${tokens[token]}: ${found.join("; ")}.`;
 }
 
 // The drawing
@@ -125,7 +125,10 @@ function assemble(tokens, layers, heads, change, point) {
   const sentence = html("p", { class: "sentence", "aria-live": "polite" });
   const choose = (chosen) => change({ token: chosen });
   const cards = Array.from({ length: heads }, (_, i) => card(`Head ${i + 1}`, tokens, { point, choose }));
-  const hint = "Left: the token that asks. Right: those that are asked. Point at a token on the left, or choose one above.";
+  const most = `${fixed(Math.log(tokens.length))} if it looks everywhere alike`;
+  const hint =
+    "Left: who asks. Right: who is asked. Point at a token on the left, or choose one above. " +
+    `Entropy is a head's mean over all tokens: 0 if each looks at a single one, ${most}.`;
   return {
     node: html(
       "div",
