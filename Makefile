@@ -30,8 +30,8 @@ build: $(READY)  ## build the site into book/_build/html
 	.venv/bin/jupyter-book build book -n -W --keep-going --quiet
 
 test: $(READY) lint  ## run every test
-	$(PY) -m pytest tests
-	$(PY) -m pytest --nbval notebooks
+	$(PY) -m pytest -n auto --dist loadfile tests
+	$(PY) -m pytest -n auto --dist loadfile --nbval notebooks
 
 lab: $(READY)  ## open the notebooks in JupyterLab
 	cd notebooks && ../$(PY) -m jupyterlab
