@@ -120,6 +120,12 @@ causal_mask = chapter.exercise(
             "every key. This counts them from the first, as PyTorch's `is_causal=True` does.",
         ),
         Mistake(
+            "`== 0` turned it over",
+            lambda tq, tk: torch.ones(tq, tk).tril() == 0,
+            "`tril(...) == 0` is True where the triangle is *not*: in the future. That is a mask with True = hide, and "
+            "with fewer queries than keys it counts the queries from the first position besides.",
+        ),
+        Mistake(
             "the mask of all positions",
             lambda tq, tk: book_causal_mask(tk),
             "this has a row for each key. There are only tq queries: the last tq rows.",
@@ -225,6 +231,12 @@ masked_softmax = chapter.exercise(
             lambda scores, mask: scores.masked_fill(~mask, -1e9).softmax(dim=-1),
             "−1e9 is beyond the numbers of half precision, which end at −65504, and in a row that sees nothing it "
             "gives equal shares to the hidden keys. `-torch.inf` exists in every precision.",
+        ),
+        Mistake(
+            "a large number was subtracted",
+            lambda scores, mask: (scores - 1e9 * ~mask).softmax(dim=-1),
+            "1e9 less is nearly −∞, but a row that sees nothing keeps equal shares for its hidden keys. Fill in −∞ "
+            "where the mask is False, and make such a row zeros yourself.",
         ),
         Mistake(
             "a smaller negative number",
@@ -522,6 +534,16 @@ loss_of_real = chapter.exercise(
             "logits of zero are a guess like any other: each costs log V. The *losses* of the pads have to go.",
         ),
         Mistake(
+            "softmax before the loss",
+            lambda logits, targets, lengths: _real_loss(logits.softmax(dim=-1), targets, lengths),
+            "`F.cross_entropy` takes the logits and does the softmax itself. Here it was done twice.",
+        ),
+        Mistake(
+            "one pad too many",
+            lambda logits, targets, lengths: _real_loss(logits, targets, lengths + 1),
+            "the first pad of each sentence counts as well. With a length of 2 the positions are 0 and 1.",
+        ),
+        Mistake(
             "token 0 was ignored",
             lambda logits, targets, lengths: F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=0),
             "`ignore_index=0` leaves out every target 0, also where it is a real token. The lengths say what is a pad.",
@@ -633,6 +655,24 @@ def _accumulated(model, x):
     return reach
 
 
+def _taken_back(model, x):
+    before, changed = model(x), x.clone()
+    reach = torch.zeros(len(before), len(x), dtype=torch.bool)
+    for j in range(len(x)):
+        changed[j] += 1
+        reach[:, j] = (model(changed) != before).any(dim=-1)
+        changed[j] -= 1
+    return reach
+
+
+def _forgiving(model, x):
+    before = model(x)
+    columns = [
+        (~torch.isclose(model(x + F.one_hot(torch.tensor(j), len(x))[:, None]), before)).any(-1) for j in range(len(x))
+    ]
+    return torch.stack(columns, dim=1)
+
+
 def _first_number(model, x):
     before = model(x)
     columns = [model(x + F.one_hot(torch.tensor(j), len(x))[:, None])[:, 0] != before[:, 0] for j in range(len(x))]
@@ -660,6 +700,11 @@ def _leaves_x_alone(answer, x):
     return torch.equal(x, before)
 
 
+def _faint(x):
+    """Output t is input t and a millionth of the input in its mirror position."""
+    return x + 1e-6 * x.flip(0)
+
+
 def _one_number_of_all(which):
     """Output t is its own input, but for one number that is the mean over all inputs."""
     return lambda x: torch.where(torch.arange(x.size(1)) == which, x.mean(dim=0), x)
@@ -676,6 +721,7 @@ reach = chapter.exercise(
         Case(randn(x=(TQ, 6)), _on(_shifted), about="output t is input t + 1"),
         Case(randn(x=(TQ, 2)), _on(_one_number_of_all(0)), about="only the outputs' first number hears of the others"),
         Case(randn(x=(TQ, 2)), _on(_one_number_of_all(1)), about="only the outputs' second number hears of the others"),
+        Case(randn(x=(TQ, 2)), _on(_faint), about="a faint leak: each output hears a millionth of another input"),
         Case(randn(x=(TQ, 2)), _leaves_x_alone, about="x is as it was before"),
     ],
     mistakes=[
@@ -689,6 +735,18 @@ reach = chapter.exercise(
             _accumulated,
             "each input was changed on top of those before it, so later columns show the earlier changes as well. "
             "Start from a fresh `x.clone()` every time.",
+        ),
+        Mistake(
+            "the 1 was taken back",
+            _taken_back,
+            "adding 1 and then subtracting it need not give the same number again, for each step rounds. Start from a "
+            "fresh `x.clone()` every time.",
+        ),
+        Mistake(
+            "small differences are forgiven",
+            _forgiving,
+            "a comparison with a tolerance overlooks a faint leak. What is hidden must not move an output at all: use "
+            "`!=`.",
         ),
         Mistake(
             "only the first number of an output",
