@@ -78,6 +78,18 @@ split_heads = chapter.exercise(
             lambda x, num_heads: _split(x, num_heads).flip(1),
             "the heads came out in the reverse order. Head 0 has the first Dk features.",
         ),
+        Mistake(
+            "transposed before the features were unfolded",
+            _split_as(lambda x, h, d_k: x.transpose(1, 2).reshape(x.shape[0], h, x.shape[1], d_k)),
+            "positions and features changed places first, so `reshape` filled the heads in the wrong order. Unfold the "
+            "last axis first, then exchange positions and heads.",
+        ),
+        Mistake(
+            "pieces of num_heads features",
+            _split_as(lambda x, h, d_k: x.reshape(*x.shape[:-1], d_k, h).transpose(1, 2)),
+            "each piece has num_heads features, and there are Dk of them. It should be the other way round: num_heads "
+            "pieces, so the unfolded axes are (num_heads, Dk).",
+        ),
     ],
     verified="every head has its own block of features at every position",
 )
@@ -130,6 +142,11 @@ merge_heads = chapter.exercise(
             "two axes in the wrong order",
             lambda heads: heads.transpose(1, 2).flatten(2).transpose(1, 2),
             "the result is (B, H·Dv, T). Positions are the second axis.",
+        ),
+        Mistake(
+            "the positions were flattened",
+            lambda heads: heads.flatten(-2),
+            "the result is (B, H, T·Dv): each head's positions became one row. Exchange heads and positions first.",
         ),
     ],
     verified="a position's heads stand side by side in its row, in their order",
@@ -299,6 +316,11 @@ heads_in_a_loop = chapter.exercise(
             "the queries of a head were made from the head before it. All heads start from x and know nothing of each "
             "other.",
         ),
+        Mistake(
+            "queries and keys exchanged",
+            lambda x, W_q, W_k, W_v, W_o: _loop(x, W_k, W_q, W_v, W_o),
+            "the queries were made with `W_k` and the keys with `W_q`, so the scores came out transposed.",
+        ),
     ],
     verified="the heads work side by side, each with its own maps, and W_o mixes them, for a batch too",
 )
@@ -422,6 +444,14 @@ multi_head = chapter.exercise(
             "head 0 got the features 0, H, 2H, … A network trained that way works, but it cannot exchange weights with "
             "any other. Each head takes a block of neighbours.",
         ),
+        Mistake(
+            "the heads look at each other",
+            lambda *inputs: _multi_head(
+                *inputs, split=lambda x, h: x.unflatten(-1, (h, -1)), merge=lambda heads: heads.flatten(2)
+            ),
+            "positions and heads were never exchanged, so attention took the heads for its positions: at each "
+            "position, heads attend to heads. With sequences of one length this runs.",
+        ),
     ],
     verified="queries from x, keys and values from memory, all heads, for sequences of different length and of one",
 )
@@ -526,6 +556,12 @@ head_entropy = chapter.exercise(
             "an entropy is a sum over the keys; the mean goes over sentences and queries only.",
         ),
         Mistake(
+            "the wrong axis",
+            lambda weights: torch.special.entr(weights).sum(dim=-2).mean(dim=(0, 2)),
+            "the sum ran over the queries. A row of weights belongs to one query, so the sum goes over the keys, the "
+            "last axis.",
+        ),
+        Mistake(
             "one number for all heads",
             lambda weights: torch.special.entr(weights).sum(dim=-1).mean(),
             "the heads were averaged as well. One number for each head is wanted, (H,).",
@@ -547,23 +583,35 @@ head_entropy = chapter.exercise(
 
 
 class _Heads(nn.Module):
-    """Heads as modules of their own; the parameters of `make` are what the mistakes get wrong."""
+    """Heads as layers of their own; the options are what the mistakes get wrong."""
 
-    def __init__(self, d_model, num_heads, keep=nn.ModuleList, copies=None, with_output=True):
+    def __init__(self, d_model, num_heads, keep=nn.ModuleList, copies=None, bias=False, output=nn.Linear):
         super().__init__()
         d_k = d_model // num_heads
 
-        def linears():
+        def layers():
             if copies:
-                return keep(copies(nn.Linear(d_model, d_k, bias=False), num_heads))
-            return keep([nn.Linear(d_model, d_k, bias=False) for _ in range(num_heads)])
+                return keep(copies(nn.Linear(d_model, d_k, bias=bias), num_heads))
+            return keep([nn.Linear(d_model, d_k, bias=bias) for _ in range(num_heads)])
 
-        self.w_q, self.w_k, self.w_v = linears(), linears(), linears()
-        self.w_o = nn.Linear(d_model, d_model, bias=False) if with_output else nn.Identity()
+        self.w_q, self.w_k, self.w_v = layers(), layers(), layers()
+        self.w_o = output(d_model, d_model, bias=bias)
+
+    def heads(self, x):
+        return [attention(q(x), k(x), v(x))[0] for q, k, v in zip(self.w_q, self.w_k, self.w_v, strict=True)]
 
     def forward(self, x):
-        heads = [attention(q(x), k(x), v(x))[0] for q, k, v in zip(self.w_q, self.w_k, self.w_v, strict=True)]
-        return self.w_o(torch.cat(heads, dim=-1))
+        return self.w_o(torch.cat(self.heads(x), dim=-1))
+
+
+class _OutputUnused(_Heads):
+    def forward(self, x):
+        return torch.cat(self.heads(x), dim=-1)
+
+
+class _LastHeadOnly(_Heads):
+    def forward(self, x):
+        return self.w_o(self.heads(x)[-1].repeat(1, 1, len(self.w_q)))
 
 
 def _how(**options):
@@ -576,7 +624,10 @@ def _census(answer, d_model, num_heads):
     torch.manual_seed(0)
     module = answer(d_model, num_heads)
     numbers = torch.cat([parameter.flatten() for parameter in module.parameters()] or [torch.zeros(0)])
-    module(torch.randn(B, TQ, d_model)).square().sum().backward()
+    output = module(torch.randn(B, TQ, d_model))
+    if not isinstance(output, torch.Tensor):
+        raise TypeError(f"forward should return a tensor, got a {type(output).__name__}")
+    output.square().sum().backward()
     reached = sum(p.numel() for p in module.parameters() if p.grad is not None and p.grad.abs().sum() > 0)
     return {"parameters": len(numbers), "different at the start": len(numbers.unique()), "with a gradient": reached}
 
@@ -623,13 +674,29 @@ many_heads = chapter.exercise(
         ),
         Mistake(
             "W_o was forgotten",
-            _how(with_output=False),
+            _how(output=nn.Identity),
             "the heads are there, the output map is not. Add `nn.Linear(d_model, d_model, bias=False)`.",
         ),
         Mistake(
             "W_o and Python lists",
-            _how(keep=list, with_output=False),
+            _how(keep=list, output=nn.Identity),
             "PyTorch does not look into Python lists, and the output map is missing.",
+        ),
+        Mistake(
+            "W_o is made but not used",
+            _OutputUnused,
+            "the output map is there, but `forward` does not send the heads through it, so it gets no gradient.",
+        ),
+        Mistake(
+            "only the last head arrives",
+            _LastHeadOnly,
+            "in `forward`, every round of the loop overwrites the one before it, so only the last head gets a "
+            "gradient. Collect the heads in a list.",
+        ),
+        Mistake(
+            "with biases",
+            _how(bias=True),
+            "each layer has a bias as well. The paper's maps have none: `bias=False`.",
         ),
     ],
     verified="all maps are found, all start differently, all get a gradient, and the output is right",
