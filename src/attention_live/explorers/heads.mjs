@@ -17,7 +17,7 @@ const STYLES = `
   & .cards { display: grid; gap: 12px; grid-template-columns: repeat(auto-fill, minmax(min(9.5rem, 100%), 1fr)); }
   & .card { display: grid; gap: 4px; min-width: 0; padding: 8px 8px 10px; border-radius: 8px; background: var(--panel); }
   & .card p { display: flex; flex-wrap: wrap; justify-content: space-between; column-gap: 8px; }
-  & .card b { font-weight: 600; }
+  & .card b { font-weight: 600; color: var(--ink); }
   & .card small { font-size: 12px; color: var(--muted); }
   & .card svg { display: block; width: 100%; height: auto; overflow: visible; user-select: none; }
   & .card text { font-size: 13px; fill: var(--muted); dominant-baseline: central; pointer-events: none; }
