@@ -183,6 +183,7 @@ masked_softmax = chapter.exercise(
     cases=[
         Case({"scores": torch.tensor([[0.0, 1.0], [2.0, 0.0]]), "mask": torch.tensor([[True, False], [True, True]])}),
         Case(randn(scores=(TQ, TK)) | {"mask": KEPT}),
+        Case(randn(scores=(B, H, TQ, TK)) | {"mask": KEPT}, about="axes for batch and heads in front"),
         Case({"scores": torch.tensor([[0.0, 1.0], [2.0, 0.0]]), "mask": EMPTY}, about="a query that may see nothing"),
         Case(
             {"scores": torch.tensor([[1.0, 200.0], [0.5, 1.0]]), "mask": torch.tensor([[True, False], [True, True]])},
