@@ -14,6 +14,7 @@ from attention_live.checks import guard
 from attention_live.checks.engine import attempt, attempts
 
 TWO_AXES = "the tensor has two axes, so that 1 and -1 are the same one"
+ANY_CHANGE = "by how much an input changes is free: any change shows who listens"
 SAME = {
     ("2.7", "lengths = weights * v.norm(dim=+1)"): TWO_AXES,
     ("2.7", "return lengths / lengths.sum(dim=+1, keepdim=True)"): TWO_AXES,
@@ -21,6 +22,9 @@ SAME = {
     ("2.8", "mixed = torch.zeros(values.shape[+1])"): TWO_AXES,
     ("3.2", "dot_products = (q * k).sum(dim=+1)"): TWO_AXES,
     ("3.6", "d_k = W_q.shape[+1]"): TWO_AXES,
+    ("6.9", "changed[position] += 2"): ANY_CHANGE,
+    ("6.9", "changed[position] -= 1"): ANY_CHANGE,
+    ("6.9", "columns.append((model(changed) != before).any(dim=+1))"): TWO_AXES,
 }
 """Changes that keep the meaning, by exercise and changed line, with the reason."""
 
