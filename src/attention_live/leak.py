@@ -49,7 +49,8 @@ def assert_no_leak(model: Callable[[Tensor], Tensor], x: Tensor, mask: Tensor) -
 
     Args:
         model, x: as in `influence`.
-        mask: (Tout, T) boolean, True = may reach.
+        mask: (Tout, T) boolean, True = may reach, the same for all sequences of x. Where they differ, in their pads,
+            test one sequence at a time.
 
     Raises:
         AssertionError: names the first input that reaches an output it is hidden from, and counts the others.

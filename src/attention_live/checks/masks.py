@@ -61,10 +61,28 @@ padding_mask = chapter.exercise(
             "queries still look at pads. It is the keys that have to be hidden: the last axis.",
         ),
         Mistake(
+            "the new axes in front",
+            lambda lengths, max_len: (torch.arange(max_len) < lengths[:, None])[None, None],
+            "the shape is (1, 1, B, Tk): the sequences stand where the queries belong. The axes of length 1 go between "
+            "the two: `[:, None, None]`.",
+        ),
+        Mistake(
             "numbers, not booleans",
             lambda lengths, max_len: book_padding_mask(lengths, max_len).long(),
             "these are the integers 1 and 0. Given as numbers, some functions add a mask to the scores. Leave it "
             "boolean.",
+        ),
+        Mistake(
+            "floats, not booleans",
+            lambda lengths, max_len: book_padding_mask(lengths, max_len).float(),
+            "these are the numbers 1.0 and 0.0. Given as numbers, some functions add a mask to the scores. Leave it "
+            "boolean.",
+        ),
+        Mistake(
+            "−∞ for the hidden",
+            lambda lengths, max_len: torch.where(book_padding_mask(lengths, max_len), 0.0, -torch.inf),
+            "this is an additive mask, to be added to the scores. It works where it is expected; here a boolean one is "
+            "wanted.",
         ),
         Mistake(
             "the pads stand in front",
@@ -126,6 +144,17 @@ causal_mask = chapter.exercise(
             "with fewer queries than keys it counts the queries from the first position besides.",
         ),
         Mistake(
+            "rows and columns exchanged",
+            lambda tq, tk: torch.arange(tk)[:, None] <= torch.arange(tk - tq, tk),
+            "a row has to be a query and a column a key. This is the other way round, so it shows the future and hides "
+            "the past: compare `torch.arange(tk)` with the queries as a column, `[:, None]`.",
+        ),
+        Mistake(
+            "the earlier keys are forgotten",
+            lambda tq, tk: book_causal_mask(tq),
+            "right as long as tq = tk. With fewer queries there are still tk keys, a column for each.",
+        ),
+        Mistake(
             "the mask of all positions",
             lambda tq, tk: book_causal_mask(tk),
             "this has a row for each key. There are only tq queries: the last tq rows.",
@@ -157,12 +186,13 @@ def _fill(value, *, keep_nan=False):
     return masked
 
 
-def _after(renormalise):
-    def masked(scores, mask):
-        weights = scores.softmax(dim=-1) * mask
-        return weights / weights.sum(dim=-1, keepdim=True) if renormalise else weights
+def _after(scores, mask):
+    return scores.softmax(dim=-1) * mask
 
-    return masked
+
+def _after_then_divided(scores, mask):
+    weights = _after(scores, mask)
+    return weights / weights.sum(dim=-1, keepdim=True)
 
 
 EMPTY = torch.tensor([[True, False], [False, False]])
@@ -201,21 +231,37 @@ masked_softmax = chapter.exercise(
             "the hidden scores got all the weight. Here True = may attend: fill where the mask is *False*.",
         ),
         Mistake(
+            "filled where it may be seen",
+            lambda scores, mask: scores.masked_fill(mask, -torch.inf).softmax(dim=-1),
+            "`masked_fill` fills where its mask is True, and here True = may attend. Fill where it is not: `~mask`.",
+        ),
+        Mistake(
+            "no mask",
+            lambda scores, mask: scores.softmax(dim=-1),
+            "this is softmax over all keys. The mask has to take part.",
+        ),
+        Mistake(
             "an empty row is NaN",
             _fill(-torch.inf, keep_nan=True),
             "right as long as every query sees a key. A row of nothing but −∞ gives 0 divided by 0. Wanted are zeros.",
         ),
         Mistake(
             "masked after softmax",
-            _after(renormalise=False),
+            _after,
             "the hidden weights were set to zero after softmax, so the rest of the row adds up to less than 1. Mask "
             "the scores, before softmax.",
         ),
         Mistake(
             "masked after softmax, then divided",
-            _after(renormalise=True),
+            _after_then_divided,
             "on paper this is the same as −∞ before softmax. But where a hidden score is very large, all others "
             "are 0 already, and 0 divided by 0 is NaN; so it is in a row that sees nothing.",
+        ),
+        Mistake(
+            "masked after softmax, divided, NaN made zeros",
+            lambda scores, mask: _after_then_divided(scores, mask).nan_to_num(0.0),
+            "zeros are right for a row that sees nothing. But where a hidden score is very large, a row that does see "
+            "a key loses all its weight too. Mask the scores, before softmax.",
         ),
         Mistake(
             "the hidden scores were set to 0",
@@ -240,15 +286,21 @@ masked_softmax = chapter.exercise(
             "where the mask is False, and make such a row zeros yourself.",
         ),
         Mistake(
-            "a smaller negative number",
+            "a finite negative number",
             lambda scores, mask: scores.masked_fill(~mask, -1e4).softmax(dim=-1),
-            "−1e4 fits into half precision. But a row that sees nothing comes out with equal shares for all its hidden "
-            "keys. Fill in −∞, and make such a row zeros yourself.",
+            "right as long as every query sees a key. A row that sees nothing comes out with equal shares for all its "
+            "hidden keys, as with any finite number. Fill in −∞, and make such a row zeros yourself.",
         ),
         Mistake(
             "the wrong axis",
             lambda scores, mask: scores.masked_fill(~mask, -torch.inf).softmax(dim=-2).nan_to_num(0.0),
             "the columns add up to 1. Each query, a row, shares itself out: `dim=-1`.",
+        ),
+        Mistake(
+            "the axis counted from the left",
+            lambda scores, mask: scores.masked_fill(~mask, -torch.inf).softmax(dim=1).nan_to_num(0.0),
+            "right for (Tq, Tk). With the axes of batch and heads in front, axis 1 is that of the heads. Count from "
+            "the right: `dim=-1`.",
         ),
     ],
     verified="rows add up to 1, hidden weights are exactly 0, and a query that sees nothing gets zeros",
@@ -352,6 +404,18 @@ to_torch = chapter.exercise(
             "masks have to stand together: 0, 0, 1, 1. And each head may have a mask of its own.",
         ),
         Mistake(
+            "the axes of length 1 were not written out",
+            lambda mask, batch, num_heads: ~mask.flatten(0, 1),
+            "an axis of length 1 stands for all sequences, or all heads. Here each needs a copy: "
+            "`expand(batch, num_heads, -1, -1)`.",
+        ),
+        Mistake(
+            "the sequences repeated for the heads",
+            lambda mask, batch, num_heads: ~mask[:, 0].repeat_interleave(num_heads, dim=0),
+            "right as long as there is a mask for each sequence and one for all its heads. It loses the masks of the "
+            "other heads, and of a mask for all sequences it makes too few.",
+        ),
+        Mistake(
             "four axes",
             lambda mask, batch, num_heads: ~mask.expand(batch, num_heads, -1, -1),
             "the values are right; PyTorch wants batch and heads in one axis of length B·H.",
@@ -383,8 +447,9 @@ def _mean_of_real(x, lengths):
     return (x * real[..., None]).sum(dim=1) / lengths[:, None]
 
 
-def _loop_mean(x, lengths, end):
-    return torch.stack([sequence[: end(n)].mean(dim=0) for sequence, n in zip(x, lengths.tolist(), strict=True)])
+def _up_to_the_first_pad(x, lengths):
+    """The sum of each sequence's real tokens and its first pad, if there is one."""
+    return torch.stack([sequence[: n + 1].sum(dim=0) for sequence, n in zip(x, lengths.tolist(), strict=True)])
 
 
 def _pads_as(x, lengths, value):
@@ -399,9 +464,7 @@ mean_pool = chapter.exercise(
     "mean_pool",
     reference=_mean_of_real,
     cases=[
-        Case(
-            {"x": torch.tensor([[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [9.0, 9.0]]]), "lengths": torch.tensor([2, 1])}
-        ),
+        Case({"x": PAIRS, "lengths": torch.tensor([2, 1])}),
         Case(randn(x=(3, 5, D)) | {"lengths": torch.tensor([5, 2, 4])}),
         Case(randn(x=(3, 5, D)) | {"lengths": torch.tensor([3, 2, 4])}, about="no sequence fills all positions"),
     ],
@@ -436,8 +499,23 @@ mean_pool = chapter.exercise(
         ),
         Mistake(
             "one token too many",
-            lambda x, lengths: _loop_mean(x, lengths, lambda n: n + 1),
+            lambda x, lengths: _up_to_the_first_pad(x, lengths) / (lengths[:, None] + 1).clamp(max=x.size(1)),
             "the first pad is in the mean. A sequence of length 2 has the positions 0 and 1.",
+        ),
+        Mistake(
+            "one token too many in the sum",
+            lambda x, lengths: _up_to_the_first_pad(x, lengths) / lengths[:, None],
+            "the first pad is in the sum. A sequence of length 2 has the positions 0 and 1: `<`, not `<=`.",
+        ),
+        Mistake(
+            "the pads are in the sum",
+            lambda x, lengths: x.sum(dim=1) / lengths[:, None],
+            "the count is right, but the sum goes over the pads as well. Make them 0 before.",
+        ),
+        Mistake(
+            "divided along the wrong axis",
+            lambda x, lengths: _pads_as(x, lengths, 0.0).sum(dim=1) / lengths,
+            "lengths (B,) lines up with D, the last axis. To divide each sequence by its own, make it (B, 1).",
         ),
         Mistake(
             "divided by the longest",
@@ -555,6 +633,24 @@ loss_of_real = chapter.exercise(
             "this is the loss of the pads: the mask was taken the wrong way round.",
         ),
         Mistake(
+            "the axis of the words is not the second",
+            lambda logits, targets, lengths: F.cross_entropy(logits, targets),
+            "`F.cross_entropy` looks for the scores of the words on axis 1, and here that is T. It runs where T = V, "
+            "and takes positions for words. `logits[real]` is (number of real ones, V), as it should be.",
+        ),
+        Mistake(
+            "no logarithm",
+            lambda logits, targets, lengths: F.nll_loss(
+                logits.softmax(dim=-1)[_real(targets, lengths)], targets[_real(targets, lengths)]
+            ),
+            "`F.nll_loss` wants the logarithms of the probabilities, `log_softmax`. A cross-entropy is never negative.",
+        ),
+        Mistake(
+            "the minus is missing",
+            lambda logits, targets, lengths: -_real_loss(logits, targets, lengths),
+            "this is the mean of log p. The loss is −log p, and never negative.",
+        ),
+        Mistake(
             "each token's loss",
             lambda logits, targets, lengths: _losses(logits, targets)[_real(targets, lengths)],
             "these are the losses of the real tokens, and right. Their mean is wanted, one number.",
@@ -604,6 +700,17 @@ packed_mask = chapter.exercise(
             "documents with a smaller number can be seen. Only the own one may: `==`.",
         ),
         Mistake(
+            "right while the numbers rise",
+            lambda documents: book_causal_mask(len(documents)) & (documents[:, None] <= documents),
+            "an earlier document with a larger number can be seen. Only the own one may: `==`.",
+        ),
+        Mistake(
+            "the past is hidden",
+            lambda documents: book_causal_mask(len(documents)).T & (documents[:, None] == documents),
+            "the documents are kept apart, but each token sees its future and not its past: the other triangle is "
+            "wanted.",
+        ),
+        Mistake(
             "only other documents",
             lambda documents: book_causal_mask(len(documents)) & (documents[:, None] != documents),
             "this hides the own document and shows the others.",
@@ -633,7 +740,7 @@ def _layer(mask):
 
 
 def _shifted(x):
-    """Output t is input t + 1, with zeros at the end: a target that slipped by one place."""
+    """Output t is input t + 1, with zeros at the end."""
     return torch.cat([x[1:], torch.zeros_like(x[:1])])
 
 
@@ -647,23 +754,35 @@ def _reach(model, x):
     return reach
 
 
-def _accumulated(model, x):
-    before, changed = model(x), x.clone()
+def _in_place(model, x, take_back):
+    """As _reach, but without a fresh copy each time."""
+    before = model(x)
     reach = torch.zeros(len(before), len(x), dtype=torch.bool)
     for j in range(len(x)):
-        changed[j] += 1
-        reach[:, j] = (model(changed) != before).any(dim=-1)
+        x[j] += 1
+        reach[:, j] = (model(x) != before).any(dim=-1)
+        if take_back:
+            x[j] -= 1
     return reach
 
 
-def _taken_back(model, x):
-    before, changed = model(x), x.clone()
-    reach = torch.zeros(len(before), len(x), dtype=torch.bool)
-    for j in range(len(x)):
-        changed[j] += 1
-        reach[:, j] = (model(changed) != before).any(dim=-1)
-        changed[j] -= 1
-    return reach
+def _one_number_changed(model, x):
+    before = model(x)
+    change = torch.zeros(len(x), *x.shape)
+    change[range(len(x)), range(len(x)), 0] = 1
+    return torch.stack([(model(x + one) != before).any(-1) for one in change], dim=1)
+
+
+def _set_to_zero(model, x):
+    before = model(x)
+    columns = [(model(x * (torch.arange(len(x)) != j)[:, None]) != before).any(-1) for j in range(len(x))]
+    return torch.stack(columns, dim=1)
+
+
+def _moves_added_up(model, x):
+    before = model(x)
+    columns = [(model(x + F.one_hot(torch.tensor(j), len(x))[:, None]) - before).sum(-1) != 0 for j in range(len(x))]
+    return torch.stack(columns, dim=1)
 
 
 def _forgiving(model, x):
@@ -706,6 +825,12 @@ def _faint(x):
     return x + 1e-6 * x.flip(0)
 
 
+def _up_and_down(x):
+    """Output t is the running sum of the inputs' last numbers, and minus that sum."""
+    total = x[:, -1].cumsum(dim=0)
+    return torch.stack([total, -total], dim=1)
+
+
 def _one_number_of_all(which):
     """Output t is its own input, but for one number that is the mean over all inputs."""
     return lambda x: torch.where(torch.arange(x.size(1)) == which, x.mean(dim=0), x)
@@ -716,12 +841,13 @@ reach = chapter.exercise(
     "reach",
     reference=_reach,
     cases=[
-        Case({"x": torch.tensor([[1.0, 2.0], [0.5, -1.0]])}, _on(lambda x: x.cumsum(dim=0)), about="running sums"),
+        Case({"x": torch.tensor([[1.0, 2.0], [0.0, 0.0]])}, _on(lambda x: x.cumsum(dim=0)), about="running sums"),
         Case(randn(x=(TQ, 6)), _on(_layer(book_causal_mask(TQ))), about="a layer with a causal mask"),
         Case(randn(x=(TQ, 6)), _on(_layer(None)), about="a layer without a mask"),
         Case(randn(x=(TQ, 6)), _on(_shifted), about="output t is input t + 1"),
         Case(randn(x=(TQ, 2)), _on(_one_number_of_all(0)), about="only the outputs' first number hears of the others"),
         Case(randn(x=(TQ, 2)), _on(_one_number_of_all(1)), about="only the outputs' second number hears of the others"),
+        Case(randn(x=(TQ, 2)), _on(_up_and_down), about="the outputs' two numbers move by as much, one up, one down"),
         Case(randn(x=(TQ, 2)), _on(_faint), about="a faint leak: each output hears a millionth of another input"),
         Case(randn(x=(TQ, 2)), _leaves_x_alone, about="x is as it was before"),
     ],
@@ -733,15 +859,42 @@ reach = chapter.exercise(
         ),
         Mistake(
             "the changes pile up",
-            _accumulated,
+            lambda model, x: _in_place(model, x.clone(), take_back=False),
             "each input was changed on top of those before it, so later columns show the earlier changes as well. "
             "Start from a fresh `x.clone()` every time.",
         ),
         Mistake(
             "the 1 was taken back",
-            _taken_back,
+            lambda model, x: _in_place(model, x.clone(), take_back=True),
             "adding 1 and then subtracting it need not give the same number again, for each step rounds. Start from a "
             "fresh `x.clone()` every time.",
+        ),
+        Mistake(
+            "the changes pile up in x itself",
+            lambda model, x: _in_place(model, x, take_back=False),
+            "x was changed, and never changed back: `y = x` makes no copy. Start from a fresh `x.clone()` every time.",
+        ),
+        Mistake(
+            "the 1 was taken back, in x itself",
+            lambda model, x: _in_place(model, x, take_back=True),
+            "`y = x` makes no copy, and adding 1 and then subtracting it need not give the same number again, for each "
+            "step rounds. Start from a fresh `x.clone()` every time.",
+        ),
+        Mistake(
+            "only one number was changed",
+            _one_number_changed,
+            "an input is a vector, and a model may hear only some of its numbers. Add 1 to all of them.",
+        ),
+        Mistake(
+            "set to zero instead",
+            _set_to_zero,
+            "an input that is 0 already does not change when it is set to 0, and its leak is overlooked. Add 1.",
+        ),
+        Mistake(
+            "the moves were added up",
+            _moves_added_up,
+            "one number of an output may move up and another down, and their sum stays 0. Ask each by itself: "
+            "`!=`, then `.any(dim=-1)`.",
         ),
         Mistake(
             "small differences are forgiven",

@@ -118,7 +118,7 @@ export function describe(state) {
 /** The warning about rows without a key, and whether there are any. */
 export function warn(state) {
   const rows = evaluate(state).map(({ empty }, sentence) =>
-    empty.length === 0 ? "" : `${empty.length === 1 ? "query" : "queries"} ${listed(empty.map((row) => row + 1))} of sentence ${sentence + 1}`,
+    empty.length === 0 ? "" : `${empty.length} ${empty.length === 1 ? "query" : "queries"} of sentence ${sentence + 1}`,
   );
   const named = rows.filter(Boolean);
   if (named.length === 0) return { on: false, text: "Every query sees a key: each row of weights adds up to 1." };
