@@ -165,7 +165,7 @@ def weights(page, sentence):
 def test_padding_causal_and_window_change_the_weights(open_page):
     page = open_page(MasksExplorer())
     expect(weights(page, 2)).to_have_attribute("aria-label", re.compile("see 4, 4, 4, 4, 4, 4 keys"))
-    page.get_by_role("slider", name="Real tokens of sentence 2").press("ArrowLeft")
+    page.get_by_role("slider", name="Real words of sentence 2").press("ArrowLeft")
     expect(weights(page, 2)).to_have_attribute("aria-label", re.compile("see 3, 3, 3, 3, 3, 3 keys"))
     page.get_by_role("radio", name="hidden").check()
     expect(weights(page, 1)).to_have_attribute("aria-label", re.compile("see 1, 2, 3, 4, 5, 6 keys"))

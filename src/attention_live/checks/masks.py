@@ -24,21 +24,21 @@ padding_mask = chapter.exercise(
     cases=[
         Case({"lengths": torch.tensor([2, 1]), "max_len": 3}),
         Case({"lengths": torch.tensor([5, 3, 1]), "max_len": 5}),
-        Case({"lengths": torch.tensor([2, 3, 4]), "max_len": 7}, about="all sequences shorter than max_len"),
+        Case({"lengths": torch.tensor([2, 3, 4]), "max_len": 7}, about="all sentences shorter than max_len"),
     ],
     mistakes=[
         Mistake(
             "True means hide",
             lambda lengths, max_len: ~book_padding_mask(lengths, max_len),
-            "this is the mask of the other convention. In this book True = may attend, so the real tokens are True.",
+            "this is the mask of the other convention. In this book True = may attend, so the real words are True.",
         ),
         Mistake(
             "one pad too many",
             lambda lengths, max_len: torch.arange(max_len) <= lengths[:, None, None, None],
-            "a sequence of length 2 has the positions 0 and 1. Position 2 is a pad: `<`, not `<=`.",
+            "a sentence of length 2 has the positions 0 and 1. Position 2 is a pad: `<`, not `<=`.",
         ),
         Mistake(
-            "the last real token is hidden",
+            "the last real word is hidden",
             lambda lengths, max_len: torch.arange(max_len) < lengths[:, None, None, None] - 1,
             "positions count from 0, so the last real one is length − 1, and it may be attended to.",
         ),
@@ -46,7 +46,7 @@ padding_mask = chapter.exercise(
             "two axes",
             lambda lengths, max_len: book_padding_mask(lengths, max_len)[:, 0, 0],
             "the values are right, in the shape (B, Tk). Lined up from the right that is (Tq, Tk): with as many "
-            "sequences as queries it would run, and mask by query. Put two axes of length 1 between.",
+            "sentences as queries it would run, and mask by query. Put two axes of length 1 between.",
         ),
         Mistake(
             "three axes",
@@ -63,7 +63,7 @@ padding_mask = chapter.exercise(
         Mistake(
             "the new axes in front",
             lambda lengths, max_len: (torch.arange(max_len) < lengths[:, None])[None, None],
-            "the shape is (1, 1, B, Tk): the sequences stand where the queries belong. The axes of length 1 go between "
+            "the shape is (1, 1, B, Tk): the sentences stand where the queries belong. The axes of length 1 go between "
             "the two: `[:, None, None]`.",
         ),
         Mistake(
@@ -87,7 +87,7 @@ padding_mask = chapter.exercise(
         Mistake(
             "the pads stand in front",
             lambda lengths, max_len: book_padding_mask(lengths, max_len).flip(-1),
-            "this hides the first positions. Here the real tokens come first, and the pads after them.",
+            "this hides the first positions. Here the real words come first, and the pads after them.",
         ),
     ],
     verified="real keys are True, pads are False, in the shape (B, 1, 1, Tk)",
@@ -124,7 +124,7 @@ causal_mask = chapter.exercise(
         Mistake(
             "one step of the future",
             _causal_with(diagonal=1),
-            "every query sees one position ahead. That is the very token it has to predict.",
+            "every query sees one position ahead. That is the very word it has to predict.",
         ),
         Mistake(
             "only the past is hidden",
@@ -381,7 +381,7 @@ to_torch = chapter.exercise(
         Case({"mask": MIXED, "batch": B, "num_heads": H}, about="every head has a mask of its own"),
         Case(
             {"mask": book_causal_mask(TQ)[None, None], "batch": B, "num_heads": H},
-            about="one mask for all sequences and heads",
+            about="one mask for all sentences and heads",
         ),
     ],
     mistakes=[
@@ -392,28 +392,28 @@ to_torch = chapter.exercise(
             "would look exactly where it must not.",
         ),
         Mistake(
-            "heads and sequences in the other order",
+            "heads and sentences in the other order",
             lambda mask, batch, num_heads: ~mask.expand(batch, num_heads, -1, -1).transpose(0, 1).flatten(0, 1),
-            "the masks run through all sequences of head 0, then of head 1. PyTorch wants all heads of sequence 0 "
-            "first. With one mask for all sequences the mistake does not even show.",
+            "the masks run through all sentences of head 0, then of head 1. PyTorch wants all heads of sentence 0 "
+            "first. With one mask for all sentences the mistake does not even show.",
         ),
         Mistake(
             "the whole stack repeated",
             lambda mask, batch, num_heads: ~mask.expand(batch, -1, -1, -1)[:, 0].repeat(num_heads, 1, 1),
-            "`repeat` puts the whole batch one after another, once for each head: sequence 0, 1, 0, 1. Each sequence's "
+            "`repeat` puts the whole batch one after another, once for each head: sentence 0, 1, 0, 1. Each sentence's "
             "masks have to stand together: 0, 0, 1, 1. And each head may have a mask of its own.",
         ),
         Mistake(
             "the axes of length 1 were not written out",
             lambda mask, batch, num_heads: ~mask.flatten(0, 1),
-            "an axis of length 1 stands for all sequences, or all heads. Here each needs a copy: "
+            "an axis of length 1 stands for all sentences, or all heads. Here each needs a copy: "
             "`expand(batch, num_heads, -1, -1)`.",
         ),
         Mistake(
-            "the sequences repeated for the heads",
+            "the sentences repeated for the heads",
             lambda mask, batch, num_heads: ~mask[:, 0].repeat_interleave(num_heads, dim=0),
-            "right as long as there is a mask for each sequence and one for all its heads. It loses the masks of the "
-            "other heads, and of a mask for all sequences it makes too few.",
+            "right as long as there is a mask for each sentence and one for all its heads. It loses the masks of the "
+            "other heads, and of a mask for all sentences it makes too few.",
         ),
         Mistake(
             "four axes",
@@ -421,9 +421,9 @@ to_torch = chapter.exercise(
             "the values are right; PyTorch wants batch and heads in one axis of length B·H.",
         ),
         Mistake(
-            "one mask a sequence",
+            "one mask a sentence",
             lambda mask, batch, num_heads: ~mask.expand(batch, -1, -1, -1)[:, 0],
-            "this has B masks; there have to be B·H, one for each head of each sequence.",
+            "this has B masks; there have to be B·H, one for each head of each sentence.",
         ),
         Mistake(
             "every head gets the mask of head 0",
@@ -466,7 +466,7 @@ mean_pool = chapter.exercise(
     cases=[
         Case({"x": PAIRS, "lengths": torch.tensor([2, 1])}),
         Case(randn(x=(3, 5, D)) | {"lengths": torch.tensor([5, 2, 4])}),
-        Case(randn(x=(3, 5, D)) | {"lengths": torch.tensor([3, 2, 4])}, about="no sequence fills all positions"),
+        Case(randn(x=(3, 5, D)) | {"lengths": torch.tensor([3, 2, 4])}, about="no sentence fills all positions"),
     ],
     mistakes=[
         Mistake(
@@ -478,34 +478,34 @@ mean_pool = chapter.exercise(
         Mistake(
             "divided by the padded length",
             lambda x, lengths: _pads_as(x, lengths, 0.0).mean(dim=1),
-            "the pads were left out of the sum, but not out of the count. Divide by the number of real tokens.",
+            "the pads were left out of the sum, but not out of the count. Divide by the number of real words.",
         ),
         Mistake(
             "not divided",
             lambda x, lengths: _pads_as(x, lengths, 0.0).sum(dim=1),
-            "the sum is right; divide it by each sequence's length.",
+            "the sum is right; divide it by each sentence's length.",
         ),
         Mistake(
             "the maximum",
             lambda x, lengths: _pads_as(x, lengths, -torch.inf).amax(dim=1),
-            "this is the maximum of the real tokens. The mean is wanted.",
+            "this is the maximum of the real words. The mean is wanted.",
         ),
         Mistake(
             "the mean of the pads",
             lambda x, lengths: (
                 (x.sum(dim=1) - _pads_as(x, lengths, 0.0).sum(dim=1)) / (x.size(1) - lengths[:, None]).clamp(min=1)
             ),
-            "the pads were averaged and the real tokens left out: the mask was taken the wrong way round.",
+            "the pads were averaged and the real words left out: the mask was taken the wrong way round.",
         ),
         Mistake(
-            "one token too many",
+            "one word too many",
             lambda x, lengths: _up_to_the_first_pad(x, lengths) / (lengths[:, None] + 1).clamp(max=x.size(1)),
-            "the first pad is in the mean. A sequence of length 2 has the positions 0 and 1.",
+            "the first pad is in the mean. A sentence of length 2 has the positions 0 and 1.",
         ),
         Mistake(
-            "one token too many in the sum",
+            "one word too many in the sum",
             lambda x, lengths: _up_to_the_first_pad(x, lengths) / lengths[:, None],
-            "the first pad is in the sum. A sequence of length 2 has the positions 0 and 1: `<`, not `<=`.",
+            "the first pad is in the sum. A sentence of length 2 has the positions 0 and 1: `<`, not `<=`.",
         ),
         Mistake(
             "the pads are in the sum",
@@ -515,32 +515,32 @@ mean_pool = chapter.exercise(
         Mistake(
             "divided along the wrong axis",
             lambda x, lengths: _pads_as(x, lengths, 0.0).sum(dim=1) / lengths,
-            "lengths (B,) lines up with D, the last axis. To divide each sequence by its own, make it (B, 1).",
+            "lengths (B,) lines up with D, the last axis. To divide each sentence by its own, make it (B, 1).",
         ),
         Mistake(
             "divided by the longest",
             lambda x, lengths: _pads_as(x, lengths, 0.0).sum(dim=1) / lengths.max(),
-            "every sum was divided by the longest length. Each sequence has its own.",
+            "every sum was divided by the longest length. Each sentence has its own.",
         ),
         Mistake(
-            "one mean for all sequences",
+            "one mean for all sentences",
             lambda x, lengths: (
                 (_pads_as(x, lengths, 0.0).sum(dim=(0, 1)) / lengths.sum()).expand(x.size(0), -1).clone()
             ),
-            "the mean went over the batch as well. Each sequence has its own: (B, D).",
+            "the mean went over the batch as well. Each sentence has its own: (B, D).",
         ),
         Mistake(
-            "the first token",
+            "the first word",
             lambda x, lengths: x[:, 0],
-            "this takes the first token of each sequence, which is another way of pooling. The mean is wanted.",
+            "this takes the first word of each sentence, which is another way of pooling. The mean is wanted.",
         ),
         Mistake(
-            "the last real token",
+            "the last real word",
             lambda x, lengths: x[torch.arange(len(lengths)), lengths - 1],
-            "this takes the last real token of each sequence, which is another way of pooling. The mean is wanted.",
+            "this takes the last real word of each sentence, which is another way of pooling. The mean is wanted.",
         ),
     ],
-    verified="each sequence's mean is that of its real tokens, whatever stands in the pads",
+    verified="each sentence's mean is that of its real words, whatever stands in the pads",
 )
 
 
@@ -575,7 +575,7 @@ loss_of_real = chapter.exercise(
                 "targets": torch.tensor([[3, 12, 5, 1, 2], [7, 4, 0, 0, 0], [2, 0, 9, 11, 0]]),
                 "lengths": torch.tensor([5, 2, 4]),
             },
-            about="0 is the pad's number, and an ordinary token as well",
+            about="0 is the pad's number, and an ordinary word as well",
         ),
     ],
     mistakes=[
@@ -589,23 +589,23 @@ loss_of_real = chapter.exercise(
             "divided by all positions",
             lambda logits, targets, lengths: (_losses(logits, targets) * _real(targets, lengths)).mean(),
             "the pads were left out of the sum, but not out of the count: the more padding, the smaller the loss. "
-            "Divide by the number of real tokens.",
+            "Divide by the number of real words.",
         ),
         Mistake(
             "the mean of the sentences' means",
             _mean_of_means,
-            "a token in a short sentence counts more than one in a long sentence here. Put all real tokens together, "
+            "a word in a short sentence counts more than one in a long sentence here. Put all real words together, "
             "then take the mean.",
         ),
         Mistake(
             "not divided",
             lambda logits, targets, lengths: _losses(logits, targets)[_real(targets, lengths)].sum(),
-            "this is the sum over the real tokens: it grows with the batch. Divide by their number.",
+            "this is the sum over the real words: it grows with the batch. Divide by their number.",
         ),
         Mistake(
             "divided by the number of sentences",
             lambda logits, targets, lengths: _losses(logits, targets)[_real(targets, lengths)].sum() / targets.size(0),
-            "the sum was divided by B. The mean over tokens is wanted: divide by the number of real ones.",
+            "the sum was divided by B. The mean over words is wanted: divide by the number of real ones.",
         ),
         Mistake(
             "logits set to zero",
@@ -623,9 +623,9 @@ loss_of_real = chapter.exercise(
             "the first pad of each sentence counts as well. With a length of 2 the positions are 0 and 1.",
         ),
         Mistake(
-            "token 0 was ignored",
+            "word 0 was ignored",
             lambda logits, targets, lengths: F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=0),
-            "`ignore_index=0` leaves out every target 0, also where it is a real token. The lengths say what is a pad.",
+            "`ignore_index=0` leaves out every target 0, also where it is a real word. The lengths say what is a pad.",
         ),
         Mistake(
             "only the pads count",
@@ -651,12 +651,12 @@ loss_of_real = chapter.exercise(
             "this is the mean of log p. The loss is −log p, and never negative.",
         ),
         Mistake(
-            "each token's loss",
+            "each word's loss",
             lambda logits, targets, lengths: _losses(logits, targets)[_real(targets, lengths)],
-            "these are the losses of the real tokens, and right. Their mean is wanted, one number.",
+            "these are the losses of the real words, and right. Their mean is wanted, one number.",
         ),
     ],
-    verified="the mean over all real tokens, each counting the same, whatever the pads predict",
+    verified="the mean over all real words, each counting the same, whatever the pads predict",
 )
 
 
@@ -707,7 +707,7 @@ packed_mask = chapter.exercise(
         Mistake(
             "the past is hidden",
             lambda documents: book_causal_mask(len(documents)).T & (documents[:, None] == documents),
-            "the documents are kept apart, but each token sees its future and not its past: the other triangle is "
+            "the documents are kept apart, but each word sees its future and not its past: the other triangle is "
             "wanted.",
         ),
         Mistake(
@@ -718,15 +718,15 @@ packed_mask = chapter.exercise(
         Mistake(
             "nobody may look at itself",
             lambda documents: _packed(documents) & ~torch.eye(len(documents), dtype=torch.bool),
-            "the diagonal is hidden, so the first token of every document sees nothing.",
+            "the diagonal is hidden, so the first word of every document sees nothing.",
         ),
         Mistake(
             "only the neighbour",
             lambda documents: _packed(documents) & sliding_window_mask(len(documents), window=2),
-            "a token sees only itself and the one before. The whole past of its document is open to it.",
+            "a word sees only itself and the one before. The whole past of its document is open to it.",
         ),
     ],
-    verified="every token sees its own document's past and itself, and nothing else",
+    verified="every word sees its own document's past and itself, and nothing else",
 )
 
 

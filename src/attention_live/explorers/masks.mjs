@@ -1,5 +1,5 @@
 // The masks explorer: the mask of two sentences, and the weights after a softmax that obeys it.
-// State: lengths (real tokens of each sentence), causal, window (in steps), convention (what True is taken for).
+// State: lengths (real words of each sentence), causal, window (in steps), convention (what True is taken for).
 
 import { softmax } from "./lib/arithmetic.mjs";
 import { button, choice, slider } from "./lib/controls.mjs";
@@ -50,7 +50,7 @@ const STYLES = `
 
 // The arithmetic
 
-/** Which query (row) may attend to which key (column), in a sentence with `length` real tokens. */
+/** Which query (row) may attend to which key (column), in a sentence with `length` real words. */
 export function maskOf(length, causal, window) {
   const positions = Array.from({ length: POSITIONS }, (_, i) => i);
   return positions.map((query) =>
@@ -217,7 +217,7 @@ function panel(head, text, ...parts) {
 function assemble(model, change, reset) {
   const lengths = SENTENCES.map((_, sentence) =>
     slider({
-      label: `Real tokens of sentence ${sentence + 1}`,
+      label: `Real words of sentence ${sentence + 1}`,
       lowest: 0,
       highest: POSITIONS,
       step: 1,

@@ -14,7 +14,7 @@ class MasksExplorer(Explorer):
     The mask is built by the book's convention, True = may attend. The function that gets it may have the other one.
 
     Args:
-        lengths: the number of real tokens of each sentence, 0 to 6; pads follow them.
+        lengths: the number of real words of each sentence, 0 to 6; pads follow them.
         causal: whether the future is hidden.
         window: a query sees positions less than this many steps away, 1 to 6; 6 hides nothing.
         convention: what the function takes True for, "attend" or "hide".
