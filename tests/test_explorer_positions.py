@@ -147,9 +147,9 @@ def angles(page):
 
 def test_moving_both_positions_keeps_the_angles_and_the_product(open_page):
     page = open_page(PositionsExplorer(d_model=8, base=100, position=5, offset=3))
-    before = angles(page)
     hands = page.locator(".hands .hand").first
-    tip = hands.get_attribute("x2")
+    tip = hands.get_attribute("x2")  # waits for the figure, as reading all angles does not
+    before = angles(page)
     part = page.locator(".product text.key").text_content()
     page.get_by_role("slider", name="First position").press("ArrowRight")
     expect(sentence(page)).to_contain_text("The codes of positions 6 and 9 have")

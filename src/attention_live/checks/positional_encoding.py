@@ -55,6 +55,11 @@ frequencies = chapter.exercise(
             "the exponents are twice too large. `arange(0, d_model, 2)` gives the 2i already: do not double it again.",
         ),
         Mistake(
+            "powers of e",
+            lambda d_model, base: torch.exp(-torch.arange(0, d_model, 2) / d_model),
+            "the base plays no part: `exp` makes powers of e. In log space the exponent takes a factor ln(base).",
+        ),
+        Mistake(
             "the base of the paper",
             lambda d_model, base: _powers(d_model, 10_000),
             "these are right for a base of 10000. Use the `base` that is handed in.",
@@ -141,6 +146,11 @@ add_positions = chapter.exercise(
             "the first word got row 1. Count from 0.",
         ),
         Mistake(
+            "one code for all words",
+            lambda x, codes: x + codes[x.shape[1] - 1],
+            "every word got the same code, that of the last position. Row p of the table belongs to word p.",
+        ),
+        Mistake(
             "multiplied",
             lambda x, codes: x * codes[: x.shape[1]],
             "embedding and code were multiplied. The code is added.",
@@ -183,11 +193,24 @@ def _one_frequency_each(length, d_model):
     return torch.where(torch.arange(d_model) % 2 == 0, angles.sin(), angles.cos())
 
 
-def _even_widths_only(length, d_model):
+def _even_widths_only(length, d_model, angles=lambda d_model: (d_model + 1) // 2):
     codes = torch.zeros(length, d_model)
-    angles = torch.arange(length)[:, None] * _powers(d_model, 10_000)
+    angles = torch.arange(length)[:, None] * _powers(d_model, 10_000, count=angles(d_model))
     codes[:, 0::2], codes[:, 1::2] = angles.sin(), angles.cos()
     return codes
+
+
+def _no_last_sine(length, d_model):
+    codes = sinusoidal_encoding(length, d_model)
+    if d_model % 2:
+        codes[:, -1] = 0
+    return codes
+
+
+def _in_double(length, d_model):
+    pairs = torch.arange(0, d_model, 2, dtype=torch.float64)
+    angles = torch.arange(length)[:, None] * 10_000 ** -(pairs / d_model)
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)[:, :d_model]
 
 
 sinusoidal = chapter.exercise(
@@ -251,6 +274,23 @@ sinusoidal = chapter.exercise(
             "places for them. Cut what does not fit.",
         ),
         Mistake(
+            "too few sines for an odd width",
+            lambda length, d_model: _even_widths_only(length, d_model, lambda d_model: d_model // 2),
+            "right for an even d_model; an odd one has a sine more than it has cosines, so it takes "
+            "(d_model + 1) // 2 frequencies.",
+        ),
+        Mistake(
+            "the last sine is missing",
+            _no_last_sine,
+            "right for an even d_model; for an odd one the last column is 0. A sine belongs there, whose cosine has no "
+            "place.",
+        ),
+        Mistake(
+            "left in double precision",
+            _in_double,
+            "the codes are right, and computed in float64. Round them when they are done: `.float()`.",
+        ),
+        Mistake(
             "transposed",
             lambda length, d_model: _waves(length, d_model).T,
             "rows are dimensions and columns are positions here. A position is a row.",
@@ -286,6 +326,26 @@ code_product = chapter.exercise(
             "the mean",
             lambda k, d_model: (k * _powers(d_model, 10_000)).cos().mean(),
             "the cosines are right, but a dot product adds them up and does not average them.",
+        ),
+        Mistake(
+            "the cosines were not added up",
+            lambda k, d_model: (k * _powers(d_model, 10_000)).cos(),
+            "these are the shares of the single pairs. A dot product is one number: their sum.",
+        ),
+        Mistake(
+            "a cosine for each dimension",
+            lambda k, d_model: (k * _powers(d_model, 10_000, lambda i, d: i / d, d_model)).cos().sum(),
+            "this adds d_model cosines. Each pair of dimensions gives one, so there are d_model / 2.",
+        ),
+        Mistake(
+            "the distance plays no part",
+            lambda k, d_model: _powers(d_model, 10_000).cos().sum(),
+            "this is the product for k = 1, whatever k is. The angle between two hands is k times the frequency.",
+        ),
+        Mistake(
+            "the 2 was counted twice",
+            lambda k, d_model: (k * _powers(d_model, 10_000, lambda i, d: 4 * i / d)).cos().sum(),
+            "the exponents are twice too large. `arange(0, d_model, 2)` gives the 2i already: do not double it again.",
         ),
         Mistake(
             "each pair counted twice",
@@ -383,6 +443,11 @@ shift_matrix = chapter.exercise(
             "one sign in each block is wrong: the two sines need opposite signs.",
         ),
         Mistake(
+            "no minus sign",
+            lambda d_model, k: _block_matrix(d_model, k) * (1 - 2 * torch.ones(d_model, d_model).triu(1)),
+            "both sines of a block have the same sign. That is no rotation: cos(a + b) = cos a cos b − sin a sin b.",
+        ),
+        Mistake(
             "the pairs are (i, i + d_model / 2)",
             _half_block_matrix,
             "the blocks join dimensions that are half the width apart. Sine and cosine of one frequency stand next to "
@@ -440,6 +505,13 @@ def _second_from_turned_first(x):
     return torch.stack([even, even * angles.sin() + x[..., 1::2] * angles.cos()], dim=-1).flatten(-2)
 
 
+def _two_plus_signs(x):
+    angles = _rows(x) * _powers(x.shape[-1], 10_000)
+    even, odd = x[..., 0::2], x[..., 1::2]
+    c, s = angles.cos(), angles.sin()
+    return torch.stack([even * c + odd * s, even * s + odd * c], dim=-1).flatten(-2)
+
+
 def _neighbours_with_half_angles(x):
     angles = (_rows(x) * _powers(x.shape[-1], 10_000)).repeat(1, 2)
     partner = torch.stack([-x[..., 1::2], x[..., 0::2]], dim=-1).flatten(-2)
@@ -491,6 +563,16 @@ rope = chapter.exercise(
             "the frequencies lack the 2 in the exponent 2i / d_k.",
         ),
         Mistake(
+            "the 2 was counted twice",
+            lambda x: _turned(x, _rows(x), exponent=lambda i, d: 4 * i / d),
+            "the exponents are twice too large. `arange(0, d_k, 2)` gives the 2i already: do not double it again.",
+        ),
+        Mistake(
+            "a minus sign is missing",
+            _two_plus_signs,
+            "the first feature of each pair is a cos φ + b sin φ here. A rotation subtracts there: a cos φ − b sin φ.",
+        ),
+        Mistake(
             "neighbours, with the angles of halves",
             _neighbours_with_half_angles,
             "the pairs are neighbours, but the two members of a pair turn by different angles: the row of angles was "
@@ -537,8 +619,9 @@ newest_scores = chapter.exercise(
         Mistake(
             "the query stands at position 0",
             lambda q, k: _newest_scores(q, k, offset=lambda tk: 0),
-            "the query was turned as if it were the first word. It stands where the last key stands: give the rotation "
-            "that `offset`. This is the classic mistake with a cache of keys, and it raises no error.",
+            "the query stands beside the first key: it was turned as if it were the first word, or not at all, or the "
+            "keys were moved along with it. It stands where the last key stands: give **its** rotation that `offset`. "
+            "This is the classic mistake with a cache of keys, and it raises no error.",
         ),
         Mistake(
             "one position too far",
@@ -560,6 +643,11 @@ newest_scores = chapter.exercise(
             "no scaling",
             lambda q, k: _newest_scores(q, k, scale=False),
             "the positions are right, but the scores were not divided by √d_k.",
+        ),
+        Mistake(
+            "divided by d_k",
+            lambda q, k: _newest_scores(q, k) / q.shape[-1] ** 0.5,
+            "the scores were divided by d_k. Divide by its root.",
         ),
         Mistake(
             "scaled by the number of keys",
@@ -612,6 +700,22 @@ to_half = chapter.exercise(
             lambda weight, d_k: weight.unflatten(0, (-1, 2, d_k // 2)).transpose(1, 2).flatten(0, 2),
             "this makes pairs of neighbours out of pairs that are half a head apart. The other direction is wanted: "
             "features 0, 2, 4, … first, then 1, 3, 5, …",
+        ),
+        Mistake(
+            "only the first head",
+            lambda weight, d_k: torch.cat([_rows_in_order(weight[:d_k], 1), weight[d_k:]]),
+            "the first head is right, and the others are as they were. Reorder each of them.",
+        ),
+        Mistake(
+            "d_k was taken for the number of heads",
+            lambda weight, d_k: weight.unflatten(0, (d_k // 2, 2, -1)).transpose(0, 1).flatten(0, 2),
+            "right for one head. With several, the rows were read as if each feature had its heads side by side: the "
+            "order is head after head, and d_k rows make a head.",
+        ),
+        Mistake(
+            "neighbours exchanged",
+            lambda weight, d_k: weight.unflatten(0, (-1, 2)).flip(1).flatten(0, 1),
+            "each row changed places with its neighbour. All even rows of a head go to its front.",
         ),
         Mistake(
             "odd features first",

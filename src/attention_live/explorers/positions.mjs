@@ -143,7 +143,7 @@ function wavesPanel() {
   });
   drawing.append(...rows.flatMap(({ zero, wave, name }) => [zero, wave, name]), ...lines.nodes, ...rows.flatMap(({ dots }) => dots), ...ticks(height - 6));
   return {
-    node: panel("waves", ["Waves", ": the sine of some pairs of dimensions, over the position."], drawing),
+    node: panel("waves", ["Waves", ": the sine of the same pairs, over the position."], drawing),
     show(state, all) {
       const shown = chosenPairs(all.length, HANDS);
       rows.forEach(({ middle, wave, name, dots, zero }, row) => {
@@ -179,7 +179,7 @@ function handsPanel() {
     };
   });
   drawing.append(...faces.flatMap(({ dial, arc, hands, name, angle }) => [dial, arc, ...hands, name, angle]));
-  const text = html("p", {}, html("b", {}, "Hands"), ": the same pairs as hands of a clock, at the ", html("span", { class: "query" }, "first"), " and the ", html("span", { class: "key" }, "second"), " position.");
+  const text = html("p", {}, html("b", {}, "Hands"), ": some pairs of dimensions as hands of a clock, at the ", html("span", { class: "query" }, "first"), " and the ", html("span", { class: "key" }, "second"), " position.");
   return {
     node: html("div", { class: "panel hands" }, text, drawing),
     show({ position, offset }, all) {
