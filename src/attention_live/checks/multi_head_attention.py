@@ -85,6 +85,11 @@ split_heads = chapter.exercise(
             "last axis first, then exchange positions and heads.",
         ),
         Mistake(
+            "features and heads exchanged",
+            _split_as(lambda x, h, d_k: x.reshape(*x.shape[:-1], h, d_k).transpose(-2, -1)),
+            "the result is (B, T, Dk, H): heads and features changed places. Exchange positions and heads.",
+        ),
+        Mistake(
             "pieces of num_heads features",
             _split_as(lambda x, h, d_k: x.reshape(*x.shape[:-1], d_k, h).transpose(1, 2)),
             "each piece has num_heads features, and there are Dk of them. It should be the other way round: num_heads "
@@ -144,6 +149,16 @@ merge_heads = chapter.exercise(
             "the result is (B, H·Dv, T). Positions are the second axis.",
         ),
         Mistake(
+            "the heads in the reverse order",
+            lambda heads: _merge(heads.flip(1)),
+            "the heads stand side by side from the last to the first. Head 0 comes first.",
+        ),
+        Mistake(
+            "the positions ended up in the same row",
+            lambda heads: heads.transpose(1, 2).flatten(1),
+            "the result is (B, T·H·Dv): the positions were flattened as well. Only the last two axes become one.",
+        ),
+        Mistake(
             "the positions were flattened",
             lambda heads: heads.flatten(-2),
             "the result is (B, H, T·Dv): each head's positions became one row. Exchange heads and positions first.",
@@ -191,6 +206,21 @@ count_parameters = chapter.exercise(
             "one head only",
             lambda d_model, num_heads, d_k: 4 * d_model * d_k,
             "these are the parameters of a single head with its part of W_o. There are h of them.",
+        ),
+        Mistake(
+            "queries, keys and values of one head only",
+            lambda d_model, num_heads, d_k: 3 * d_model * d_k + num_heads * d_k * d_model,
+            "W_o is right, but the maps for queries, keys and values were counted for one head. Each head has three.",
+        ),
+        Mistake(
+            "one head, and no W_o",
+            lambda d_model, num_heads, d_k: 3 * d_model * d_k,
+            "these are the maps for queries, keys and values of a single head. There are h heads, and W_o.",
+        ),
+        Mistake(
+            "W_o as wide as all heads",
+            lambda d_model, num_heads, d_k: 3 * d_model * num_heads * d_k + (num_heads * d_k) ** 2,
+            "the output map was counted as h · d_k × h · d_k. Its result is as wide as a word's vector, d_model.",
         ),
         Mistake(
             "d_k was taken for d_model / h",
@@ -315,6 +345,23 @@ heads_in_a_loop = chapter.exercise(
             _loop_chained,
             "the queries of a head were made from the head before it. All heads start from x and know nothing of each "
             "other.",
+        ),
+        Mistake(
+            "returned from inside the loop",
+            lambda x, W_q, W_k, W_v, W_o: attention(x @ W_q[0], x @ W_k[0], x @ W_v[0])[0],
+            "this is the first head's output alone. The `return` stands inside the loop, so the loop ends in its first "
+            "round.",
+        ),
+        Mistake(
+            "x was added",
+            lambda x, W_q, W_k, W_v, W_o: x + _loop(x, W_q, W_k, W_v, W_o),
+            "x was added to the result. The chapter's network does that outside of its attention; here only the "
+            "attention is wanted.",
+        ),
+        Mistake(
+            "keys and values exchanged",
+            lambda x, W_q, W_k, W_v, W_o: _loop(x, W_q, W_v, W_k, W_o),
+            "the keys were made with `W_v` and the values with `W_k`.",
         ),
         Mistake(
             "queries and keys exchanged",
@@ -443,6 +490,37 @@ multi_head = chapter.exercise(
             ),
             "head 0 got the features 0, H, 2H, … A network trained that way works, but it cannot exchange weights with "
             "any other. Each head takes a block of neighbours.",
+        ),
+        Mistake(
+            "W_o was transposed",
+            lambda x, memory, W_q, W_k, W_v, W_o, num_heads: _multi_head(x, memory, W_q, W_k, W_v, W_o.T, num_heads),
+            "with a square W_o this runs, and it is wrong. `nn.Linear` stores its weight turned round; here it stands "
+            "the right way already.",
+        ),
+        Mistake(
+            "all maps were transposed",
+            lambda x, memory, W_q, W_k, W_v, W_o, num_heads: _multi_head(
+                x, memory, W_q.T, W_k.T, W_v.T, W_o.T, num_heads
+            ),
+            "with square maps this runs, and it is wrong. `nn.Linear` stores its weight turned round; here all four "
+            "stand the right way already.",
+        ),
+        Mistake(
+            "x and memory were not projected",
+            lambda x, memory, W_q, W_k, W_v, W_o, num_heads: _multi_head(
+                x, memory, *[torch.eye(len(W_o))] * 3, W_o, num_heads
+            ),
+            "x and memory themselves were split into heads. First `x @ W_q`, `memory @ W_k` and `memory @ W_v`.",
+        ),
+        Mistake(
+            "the queries come from memory",
+            lambda x, memory, W_q, W_k, W_v, W_o, num_heads: _multi_head(memory, memory, W_q, W_k, W_v, W_o, num_heads),
+            "x plays no part: memory asks itself. The queries come from x.",
+        ),
+        Mistake(
+            "keys and values exchanged",
+            lambda x, memory, W_q, W_k, W_v, W_o, num_heads: _multi_head(x, memory, W_q, W_v, W_k, W_o, num_heads),
+            "the keys were made with `W_v` and the values with `W_k`.",
         ),
         Mistake(
             "the heads look at each other",
@@ -609,6 +687,50 @@ class _OutputUnused(_Heads):
         return torch.cat(self.heads(x), dim=-1)
 
 
+class _HeadsAddedUp(_Heads):
+    def forward(self, x):
+        return self.w_o(sum(self.heads(x)).repeat(1, 1, len(self.w_q)))
+
+
+class _ScaledByModel(_Heads):
+    def heads(self, x):
+        scale = x.shape[-1] ** -0.5
+        maps = zip(self.w_q, self.w_k, self.w_v, strict=True)
+        return [attention(q(x), k(x), v(x), scale=scale)[0] for q, k, v in maps]
+
+
+class _OneMapForAllHeads(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        self.num_heads = num_heads
+        self.w_q, self.w_k, self.w_v, self.w_o = (nn.Linear(d_model, d_model, bias=False) for _ in range(4))
+
+    def forward(self, x):
+        q, k, v = (_split(layer(x), self.num_heads) for layer in (self.w_q, self.w_k, self.w_v))
+        return self.w_o(_merge(attention(q, k, v)[0]))
+
+
+class _FullWidth(_Heads):
+    def __init__(self, d_model, num_heads):
+        super().__init__(d_model, num_heads)
+        for layers in (self.w_q, self.w_k, self.w_v):
+            for i in range(num_heads):
+                layers[i] = nn.Linear(d_model, d_model, bias=False)
+        self.w_o = nn.Linear(d_model * num_heads, d_model, bias=False)
+
+
+class _KeysAreQueries(_Heads):
+    def __init__(self, d_model, num_heads):
+        super().__init__(d_model, num_heads)
+        self.w_k = self.w_q
+
+
+class _OneListForAll(_Heads):
+    def __init__(self, d_model, num_heads):
+        super().__init__(d_model, num_heads)
+        self.w_k = self.w_v = self.w_q
+
+
 class _LastHeadOnly(_Heads):
     def forward(self, x):
         return self.w_o(self.heads(x)[-1].repeat(1, 1, len(self.w_q)))
@@ -620,7 +742,8 @@ def _how(**options):
 
 
 def _census(answer, d_model, num_heads):
-    """How many numbers the module learns, how many different ones it starts from, and how many get a gradient."""
+    """How many numbers the module learns, how many of them differ at the start (in per cent, for two random numbers
+    can be equal by chance), and how many get a gradient."""
     torch.manual_seed(0)
     module = answer(d_model, num_heads)
     numbers = torch.cat([parameter.flatten() for parameter in module.parameters()] or [torch.zeros(0)])
@@ -629,7 +752,8 @@ def _census(answer, d_model, num_heads):
         raise TypeError(f"forward should return a tensor, got a {type(output).__name__}")
     output.square().sum().backward()
     reached = sum(p.numel() for p in module.parameters() if p.grad is not None and p.grad.abs().sum() > 0)
-    return {"parameters": len(numbers), "different at the start": len(numbers.unique()), "with a gradient": reached}
+    different = round(100 * len(numbers.unique()) / max(1, len(numbers)))
+    return {"parameters": len(numbers), "% different at the start": different, "with a gradient": reached}
 
 
 def _same_numbers(answer, d_model, num_heads, x):
@@ -658,8 +782,8 @@ many_heads = chapter.exercise(
         Mistake(
             "a Python list",
             _how(keep=list),
-            "PyTorch does not look into Python lists, so the optimizer never hears of the maps in them, and they stay "
-            "as they were made. Wrap the list: `nn.ModuleList([…])`.",
+            "PyTorch finds the output map only, so the optimizer never hears of the heads' maps. It does not look into "
+            "Python lists: wrap them, `nn.ModuleList([…])`. (Nor does it find layers that `forward` makes.)",
         ),
         Mistake(
             "one map in all places",
@@ -688,15 +812,51 @@ many_heads = chapter.exercise(
             "the output map is there, but `forward` does not send the heads through it, so it gets no gradient.",
         ),
         Mistake(
-            "only the last head arrives",
+            "only one head arrives",
             _LastHeadOnly,
-            "in `forward`, every round of the loop overwrites the one before it, so only the last head gets a "
-            "gradient. Collect the heads in a list.",
+            "in `forward`, only one head gets a gradient. Either every round of the loop overwrites the one before it, "
+            "or all rounds use the same maps. Use map i in round i, and collect the heads in a list.",
         ),
         Mistake(
             "with biases",
             _how(bias=True),
             "each layer has a bias as well. The paper's maps have none: `bias=False`.",
+        ),
+        Mistake(
+            "a bias in the output map",
+            _how(output=lambda rows, columns, bias: nn.Linear(rows, columns)),
+            "the output map has a bias. The paper's has none: `bias=False`.",
+        ),
+        Mistake(
+            "heads of full width",
+            _FullWidth,
+            "each head has maps of d_model × d_model. The heads share the width: d_model // num_heads numbers each.",
+        ),
+        Mistake(
+            "keys made with the queries' maps",
+            _KeysAreQueries,
+            "two of the three kinds of maps are one and the same list. Queries, keys and values need three lists.",
+        ),
+        Mistake(
+            "one list for queries, keys and values",
+            _OneListForAll,
+            "queries, keys and values are made with the same maps. They need three lists.",
+        ),
+        Mistake(
+            "one map for all heads",
+            _OneMapForAllHeads,
+            "this is multi-head attention, with one wide map for all heads. Here each head shall have layers of its "
+            "own: num_heads of them for the queries, for the keys and for the values.",
+        ),
+        Mistake(
+            "the heads were added up",
+            _HeadsAddedUp,
+            "the sum of the heads stands in the place of each. Put the heads themselves side by side.",
+        ),
+        Mistake(
+            "scaled by d_model",
+            _ScaledByModel,
+            "the scores were divided by √d_model. A head's queries have d_model // num_heads numbers.",
         ),
     ],
     verified="all maps are found, all start differently, all get a gradient, and the output is right",
