@@ -205,9 +205,18 @@ def test_every_exercise_has_task_stub_check_hint_and_solution(path):
 
 
 @each_chapter
-def test_the_front_page_lists_the_chapter(path):
+def test_the_minutes_leave_time_to_read(path):
+    text = "\n".join(source for _, source, _ in cells(path, "markdown"))
+    exercises = sum(int(minutes) for minutes in re.findall(r"^### Exercise .* (\d+) min$", text, re.MULTILINE))
+    assert exercises <= 0.7 * int(re.search(r"\*(\d+) minutes", text)[1])
+
+
+@each_chapter
+def test_the_front_page_lists_the_chapter_and_its_minutes(path):
     front = "\n".join(source for _, source, _ in cells(PATHS[0], "markdown"))
-    assert f"{SITE}/notebooks/{path.stem}.html" in front
+    row = re.search(rf"^\| \[.*\]\({re.escape(SITE)}/notebooks/{path.stem}\.html\) .*\|$", front, re.MULTILINE)
+    minutes = re.search(r"\*(\d+) minutes", cells(path)[0][1])[1]
+    assert row[0].endswith(f"| {minutes} min |")
 
 
 @each_chapter
