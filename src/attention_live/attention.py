@@ -82,7 +82,7 @@ def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
     # Hidden scores become −∞. Where a row would hold nothing else they become 0, for softmax would make it NaN.
     hidden_score = torch.where(mask.any(dim=-1, keepdim=True), -torch.inf, 0.0).to(scores)  # (..., Tq, 1)
     weights = torch.where(mask, scores, hidden_score).softmax(dim=-1)  # (..., Tq, Tk)
-    return weights.masked_fill(~mask, 0.0)
+    return weights.masked_fill(~mask, 0.0)  # for those rows; elsewhere softmax has made e^−∞ = 0 already
 
 
 class MultiHeadAttention(nn.Module):
@@ -121,7 +121,8 @@ class MultiHeadAttention(nn.Module):
             key: (B, Tk, D), the query if None.
             value: (B, Tk, D), the key if None.
             mask: boolean, True = may attend: (Tq, Tk), or four axes that broadcast to (B, H, Tq, Tk).
-            return_weights: also return every head's weights. Without them PyTorch's fused kernel does the work.
+            return_weights: also return every head's weights. Without them PyTorch's fused kernel
+                does the work: a compiled routine for all steps at once, which need not keep the weights.
 
         Returns:
             Output (B, Tq, D); with `return_weights` a pair of it and the weights (B, H, Tq, Tk) before dropout.
@@ -167,6 +168,7 @@ class MultiHeadAttention(nn.Module):
             raise ValueError("cannot copy a module made with kdim, vdim, add_bias_kv or add_zero_attn")
         bias = mha.in_proj_bias is not None
         ours = cls(mha.embed_dim, mha.num_heads, dropout=mha.dropout, bias=bias).to(mha.in_proj_weight)
+        # in_proj_weight (3·D, D) holds the maps of queries, keys and values one below the other.
         theirs, state = mha.state_dict(), {}
         for kind in ("weight", "bias") if bias else ("weight",):
             state[f"w_q.{kind}"], state[f"w_k.{kind}"], state[f"w_v.{kind}"] = theirs[f"in_proj_{kind}"].chunk(3)
@@ -183,6 +185,6 @@ def _check_one_value_per_key(k: Tensor, v: Tensor) -> None:
 def _check_mask(mask: Tensor, shape: tuple[int, ...]) -> None:
     if mask.dtype != torch.bool:
         raise TypeError(f"mask must be boolean, True = may attend, got {mask.dtype}")
-    pairs = zip(reversed(mask.shape), reversed(shape), strict=False)
+    pairs = zip(reversed(mask.shape), reversed(shape), strict=False)  # shapes are lined up from the right
     if mask.dim() > len(shape) or any(m not in (1, s) for m, s in pairs):
         raise ValueError(f"mask {tuple(mask.shape)} does not broadcast to the scores' shape {tuple(shape)}")
