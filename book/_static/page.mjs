@@ -1,13 +1,13 @@
 // What the theme leaves undone on a page.
 
-// A formula wider than its column scrolls inside itself. Make it reachable by keyboard then, and only then:
-// the theme does the same for code and tables.
+// A formula or code wider than its column scrolls inside itself. Make it reachable by keyboard then, and only then.
+// (The theme does the same for code and tables, but not for code in a fold that is opened later.)
 const update = ({ target }) => {
   if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
   else target.removeAttribute("tabindex");
 };
 const observer = new ResizeObserver((entries) => entries.forEach(update));
-for (const formula of document.querySelectorAll("div.math")) observer.observe(formula);
+for (const wide of document.querySelectorAll("div.math, .highlight pre")) observer.observe(wide);
 
 // Paper is light, whatever the screen is.
 const page = document.documentElement;

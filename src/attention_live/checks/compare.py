@@ -143,7 +143,7 @@ def _tensor_difference(actual: Tensor, expected: Tensor, differ) -> Difference |
     if actual.dtype != expected.dtype:
         if wrong.any():
             return differ(f"is of dtype {_dtype(actual)}, expected {_dtype(expected)}")
-        text = f"has the right numbers, but as {_dtype(actual)} instead of {_dtype(expected)}: keep the inputs' dtype"
+        text = f"has the right numbers, but as {_dtype(actual)} instead of {_dtype(expected)}"
         return replace(differ(text), actual=expected)  # but for the dtype, there is no difference to show
     if not wrong.any():
         return None
