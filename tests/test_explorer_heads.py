@@ -1,22 +1,17 @@
 """The heads explorer: its arithmetic against torch, its traits, and the figure on a page."""
 
 import re
-import shutil
-from pathlib import Path
 
 import pytest
 import torch
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 from test_explorer_arithmetic import equal, javascript, vectors
 from traitlets import TraitError
 
 from attention_live.explorers import HeadsExplorer
-from attention_live.explorers.base import FOLDER
 
 pytest_plugins = ["browser"]
 
-ROOT = Path(__file__).parent.parent
 MODULE = "heads.mjs"
 TOKENS = ["(a", "[c", "b]", "d)"]
 
@@ -101,36 +96,6 @@ def test_tokens_and_weights_may_change_together():
 # The figure on a page with no kernel
 
 
-@pytest.fixture
-def open_page(chromium, serve, tmp_path):
-    """A function that opens a page with one explorer, as the website would show it."""
-    shutil.copytree(FOLDER, tmp_path / "_static", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
-    shutil.copy(ROOT / "book" / "_static" / "mount-explorers.mjs", tmp_path / "_static")
-    address = serve(tmp_path)
-    pages = []
-
-    def start(explorer, width=760, **options):
-        (tmp_path / "index.html").write_text(
-            '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-            '<title>Explorer</title><link rel="icon" href="data:,">'
-            '<script type="module" src="_static/mount-explorers.mjs"></script>'
-            f"<main><h1>Explorer</h1>{explorer._repr_mimebundle_()[0]['text/html']}</main></html>",
-            encoding="utf-8",
-        )
-        page = chromium.new_page(viewport={"width": width, "height": 1200}, **options)
-        pages.append(page)
-        page.errors = []
-        page.on("pageerror", lambda error: page.errors.append(str(error)))
-        page.on("console", lambda line: page.errors.append(line.text))
-        page.goto(f"{address}/index.html")
-        expect(page.locator(".sentence")).to_be_visible()
-        return page
-
-    yield start
-    for page in pages:
-        page.close()
-
-
 def test_layers_and_tokens_answer_the_keyboard(open_page):
     page = open_page(HeadsExplorer(tokens=TOKENS, weights=weights()))
     sentence = page.locator(".sentence")
@@ -173,8 +138,6 @@ def test_tokens_are_text_and_never_markup(open_page):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 760])
-def test_it_fits_and_is_accessible(open_page, width, scheme):
+def test_it_fits_and_is_accessible(open_page, check_page, width, scheme):
     page = open_page(HeadsExplorer(tokens=TOKENS, weights=weights(2, 8)), width=width, color_scheme=scheme)
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert Axe().run(page).response["violations"] == []
-    assert page.errors == []
+    check_page(page)

@@ -3,12 +3,9 @@
 import itertools
 import math
 import re
-import shutil
-from pathlib import Path
 
 import pytest
 import torch
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 from test_explorer_arithmetic import equal, javascript
 from traitlets import TraitError
@@ -22,7 +19,6 @@ from attention_live.masks import causal_mask, padding_mask, sliding_window_mask
 pytest_plugins = ["browser"]
 
 MODULE = "masks.mjs"
-MOUNT = Path(__file__).parent.parent / "book" / "_static" / "mount-explorers.mjs"
 
 
 # The arithmetic
@@ -128,36 +124,6 @@ def test_python_and_javascript_agree_on_what_there_is():
 # The figure on a page with no kernel
 
 
-@pytest.fixture
-def open_page(chromium, serve, tmp_path):
-    """A function that opens a page with some explorers as the website would show them."""
-    shutil.copytree(FOLDER, tmp_path / "_static", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
-    shutil.copy(MOUNT, tmp_path / "_static")
-    address = serve(tmp_path)
-    pages = []
-
-    def start(*explorers, width=760, **options):
-        parts = [explorer._repr_mimebundle_()[0]["text/html"] for explorer in explorers]
-        (tmp_path / "index.html").write_text(
-            '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-            '<title>Explorers</title><link rel="icon" href="data:,">'
-            '<script type="module" src="_static/mount-explorers.mjs"></script>'
-            f"<main><h1>Explorers</h1>{''.join(parts)}</main></html>",
-            encoding="utf-8",
-        )
-        page = chromium.new_page(viewport={"width": width, "height": 1200}, **options)
-        pages.append(page)
-        page.errors = []
-        page.on("pageerror", lambda error: page.errors.append(str(error)))
-        page.on("console", lambda line: page.errors.append(line.text))
-        page.goto(f"{address}/index.html")
-        return page
-
-    yield start
-    for page in pages:
-        page.close()
-
-
 def weights(page, sentence):
     return page.get_by_role("img", name=f"Weights of sentence {sentence}")
 
@@ -196,10 +162,7 @@ def test_the_convention_turns_the_weights_over_and_not_the_mask(open_page):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 760])
-def test_it_fits_and_is_accessible(open_page, width, scheme):
+def test_it_fits_and_is_accessible(open_page, check_page, width, scheme):
     empty = MasksExplorer(lengths=[0, 3], causal=True, window=2, convention="hide")
     page = open_page(MasksExplorer(), empty, width=width, color_scheme=scheme)
-    expect(page.locator(".sentence")).to_have_count(2)
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert Axe().run(page).response["violations"] == []
-    assert page.errors == []
+    check_page(page)

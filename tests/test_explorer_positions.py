@@ -2,12 +2,9 @@
 
 import math
 import re
-import shutil
-from pathlib import Path
 
 import pytest
 import torch
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 from test_explorer_arithmetic import equal, javascript
 from traitlets import TraitError
@@ -20,7 +17,6 @@ from attention_live.positional import sinusoidal_encoding
 pytest_plugins = ["browser"]
 
 MODULE = "positions.mjs"
-MOUNT = Path(__file__).parent.parent / "book" / "_static" / "mount-explorers.mjs"
 
 
 # The arithmetic
@@ -107,36 +103,6 @@ def test_python_and_javascript_agree_on_what_there_is():
 # The figure on a page with no kernel
 
 
-@pytest.fixture
-def open_page(chromium, serve, tmp_path):
-    """A function that opens a page with some explorers as the website would show them."""
-    shutil.copytree(FOLDER, tmp_path / "_static", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
-    shutil.copy(MOUNT, tmp_path / "_static")
-    address = serve(tmp_path)
-    pages = []
-
-    def start(*explorers, width=760, **options):
-        parts = [explorer._repr_mimebundle_()[0]["text/html"] for explorer in explorers]
-        (tmp_path / "index.html").write_text(
-            '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-            '<title>Explorers</title><link rel="icon" href="data:,">'
-            '<script type="module" src="_static/mount-explorers.mjs"></script>'
-            f"<main><h1>Explorers</h1>{''.join(parts)}</main></html>",
-            encoding="utf-8",
-        )
-        page = chromium.new_page(viewport={"width": width, "height": 1200}, **options)
-        pages.append(page)
-        page.errors = []
-        page.on("pageerror", lambda error: page.errors.append(str(error)))
-        page.on("console", lambda line: page.errors.append(line.text))
-        page.goto(f"{address}/index.html")
-        return page
-
-    yield start
-    for page in pages:
-        page.close()
-
-
 def sentence(page):
     return page.locator(".sentence")
 
@@ -187,10 +153,7 @@ def test_width_and_base_are_chosen_with_mouse_and_keyboard(open_page):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 760])
-def test_it_fits_and_is_accessible(open_page, width, scheme):
+def test_it_fits_and_is_accessible(open_page, check_page, width, scheme):
     extreme = PositionsExplorer(d_model=64, base=10, position=40, offset=23)
     page = open_page(PositionsExplorer(), extreme, width=width, color_scheme=scheme)
-    expect(sentence(page)).to_have_count(2)
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert Axe().run(page).response["violations"] == []
-    assert page.errors == []
+    check_page(page)
