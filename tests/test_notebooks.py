@@ -222,3 +222,9 @@ def test_the_front_page_lists_the_chapter_and_its_minutes(path):
 @each_chapter
 def test_the_table_of_contents_lists_the_chapter(path):
     assert f"notebooks/{path.stem}\n" in (ROOT / "book" / "_toc.yml").read_text(encoding="utf-8")
+
+
+def test_the_front_page_counts_the_statements_right():
+    front = "\n".join(source for _, source, _ in cells(PATHS[0], "markdown"))
+    tried = sum(len(claims_on_trial(path)) for path in CHAPTERS)
+    assert f"{tried} of the {len(CLAIMS)} statements" in front
