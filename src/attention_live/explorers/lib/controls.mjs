@@ -47,27 +47,14 @@ export function slider({ label, lowest, highest, step, low, high, format, change
 }
 
 /** A slider over powers of ten, from 10 ** lowest to 10 ** highest, with a word at either end. */
-export function logSlider({ label, lowest, highest, low, high, change }) {
-  const id = uniqueId();
-  const range = html("input", { type: "range", id, min: lowest, max: highest, step: 0.05, ...KEEPS_KEYS });
-  const shown = html("output", { for: id });
-  range.addEventListener("input", () => change(Number(significant(10 ** range.value))));
-  return {
-    node: html(
-      "div",
-      { class: "slider" },
-      html("label", { for: id }, label),
-      shown,
-      range,
-      html("small", {}, low),
-      html("small", {}, high),
-    ),
-    show(value) {
-      range.value = Math.log10(value);
-      range.setAttribute("aria-valuetext", significant(value));
-      shown.textContent = significant(value);
-    },
-  };
+export function logSlider({ change, ...options }) {
+  const { node, show } = slider({
+    ...options,
+    step: 0.05,
+    format: (power) => significant(10 ** power),
+    change: (power) => change(Number(significant(10 ** power))),
+  });
+  return { node, show: (value) => show(Math.log10(value)) };
 }
 
 /** A field for a number of at most `limit` in size. What is no such number is marked and not passed on; when the
