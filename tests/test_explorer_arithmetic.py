@@ -1,41 +1,9 @@
-"""The explorers' JavaScript arithmetic, run in node and compared with torch.
+"""The explorers' JavaScript arithmetic, run in node and compared with torch."""
 
-Node is the one that Playwright's wheel carries, so that no test needs more than requirements.txt.
-"""
-
-import json
-import subprocess
-from pathlib import Path
-
-import playwright
 import pytest
 import torch
+from explorer_helpers import equal, javascript, vectors
 from torch.nn import functional
-
-from attention_live import explorers
-
-NODE = Path(playwright.__file__).parent / "driver" / "node"
-MODULES = Path(explorers.__file__).parent
-PROGRAM = """
-const [path, name, calls] = JSON.parse(require("fs").readFileSync(0, "utf8"));
-import(path).then((module) => console.log(JSON.stringify(calls.map((call) => module[name](...call)))));
-"""
-
-
-def javascript(module, name, *calls):
-    """The results of one exported function for several argument lists."""
-    request = json.dumps([(MODULES / module).as_uri(), name, calls])
-    done = subprocess.run([NODE, "-e", PROGRAM], input=request, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-def vectors(*size, seed):
-    return torch.randn(*size, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
-
-
-def equal(results, expected):
-    torch.testing.assert_close(torch.tensor(results, dtype=torch.float64), expected, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("temperature", [1e-300, 1e-6, 0.01, 1.0, 31.6, 1e6])

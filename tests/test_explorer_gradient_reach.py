@@ -4,9 +4,8 @@ import re
 
 import pytest
 import torch
+from explorer_helpers import equal, javascript, refuses
 from playwright.sync_api import expect
-from test_explorer_arithmetic import equal, javascript
-from traitlets import TraitError
 
 from attention_live.explorers import GradientReachExplorer
 from attention_live.explorers.base import FOLDER
@@ -81,11 +80,7 @@ def test_the_sentence_says_what_is_left():
     ],
 )
 def test_bad_input_names_the_rule_and_the_offender_and_changes_nothing(name, value, message):
-    explorer = GradientReachExplorer()
-    before = explorer.state()
-    with pytest.raises(TraitError, match=re.escape(message)):
-        setattr(explorer, name, value)
-    assert explorer.state() == before
+    refuses(GradientReachExplorer(), name, value, message)
 
 
 def test_the_limits_are_the_same_in_both_languages():

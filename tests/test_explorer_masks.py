@@ -6,9 +6,8 @@ import re
 
 import pytest
 import torch
+from explorer_helpers import equal, javascript, refuses
 from playwright.sync_api import expect
-from test_explorer_arithmetic import equal, javascript
-from traitlets import TraitError
 
 from attention_live.attention import masked_softmax
 from attention_live.explorers import MasksExplorer
@@ -108,11 +107,7 @@ def test_the_warning_names_the_rows_that_see_nothing():
     ],
 )
 def test_bad_input_names_the_rule_and_the_offender_and_changes_nothing(name, value, message):
-    explorer = MasksExplorer()
-    before = explorer.state()
-    with pytest.raises(TraitError, match=re.escape(message)):
-        setattr(explorer, name, value)
-    assert explorer.state() == before
+    refuses(MasksExplorer(), name, value, message)
 
 
 def test_python_and_javascript_agree_on_what_there_is():

@@ -1,13 +1,11 @@
 """The positions explorer: its arithmetic against torch, its traits, and the figure on a page with no kernel."""
 
 import math
-import re
 
 import pytest
 import torch
+from explorer_helpers import equal, javascript, refuses
 from playwright.sync_api import expect
-from test_explorer_arithmetic import equal, javascript
-from traitlets import TraitError
 
 from attention_live.explorers import PositionsExplorer
 from attention_live.explorers.base import FOLDER
@@ -85,11 +83,7 @@ def test_the_sentence_says_what_is_seen():
     ],
 )
 def test_bad_input_names_the_rule_and_the_offender_and_changes_nothing(name, value, message):
-    explorer = PositionsExplorer()
-    before = explorer.state()
-    with pytest.raises(TraitError, match=re.escape(message)):
-        setattr(explorer, name, value)
-    assert explorer.state() == before
+    refuses(PositionsExplorer(), name, value, message)
 
 
 def test_python_and_javascript_agree_on_what_there_is():

@@ -5,9 +5,8 @@ import re
 
 import pytest
 import torch
+from explorer_helpers import equal, javascript, refuses, vectors
 from playwright.sync_api import expect
-from test_explorer_arithmetic import equal, javascript, vectors
-from traitlets import TraitError
 
 from attention_live.explorers import ScalingExplorer
 from attention_live.explorers.base import FOLDER
@@ -136,11 +135,7 @@ def test_the_sentence_says_what_happened():
     ],
 )
 def test_bad_input_names_the_rule_and_the_offender_and_changes_nothing(name, value, message):
-    explorer = ScalingExplorer()
-    before = explorer.state()
-    with pytest.raises(TraitError, match=re.escape(message)):
-        setattr(explorer, name, value)
-    assert explorer.state() == before
+    refuses(ScalingExplorer(), name, value, message)
 
 
 def test_python_and_javascript_agree_on_what_there_is():

@@ -4,11 +4,10 @@ import html
 import json
 import re
 import subprocess
-from pathlib import Path
 
-import playwright
 import pytest
 import torch
+from explorer_helpers import NODE, refuses
 from playwright.sync_api import expect
 from traitlets import TraitError
 
@@ -16,9 +15,6 @@ from attention_live.explorers import AttentionExplorer
 from attention_live.explorers.base import FOLDER, join_modules
 
 pytest_plugins = ["browser"]
-
-NODE = Path(playwright.__file__).parent / "driver" / "node"
-
 
 # Joining modules for anywidget
 
@@ -166,11 +162,7 @@ BAD = [
 
 @pytest.mark.parametrize(("name", "value", "message"), BAD)
 def test_bad_input_names_the_rule_and_the_offender_and_changes_nothing(name, value, message):
-    explorer = AttentionExplorer()
-    before = explorer.state()
-    with pytest.raises(TraitError, match=re.escape(message)):
-        setattr(explorer, name, value)
-    assert explorer.state() == before
+    refuses(AttentionExplorer(), name, value, message)
     with pytest.raises(TraitError, match=re.escape(message)):
         AttentionExplorer(**{name: value})
 
