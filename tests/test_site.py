@@ -1,7 +1,6 @@
 """The built site: every page of it, as files and in Chromium, as a reader without a kernel and without a CDN has it."""
 
 import contextlib
-import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -13,10 +12,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import TimeoutError as NotInTime
 
-pytest_plugins = ["browser"]
+pytest_plugins = ["browser", "built_site"]
 
 ROOT = Path(__file__).parents[1]
-BUILD = [Path(sys.executable).with_name("jupyter-book"), "build", "book", "-n", "-W", "--keep-going"]
 SETTINGS = [(1280, "light"), (390, "dark")]
 
 AXE = {"resultTypes": ["violations"], "preload": False}  # preloading makes axe ask for style sheets at wrong addresses
@@ -49,32 +47,6 @@ UNWRAP_TWINS = """() => {
   }
   for (const twin of twins) twin.replaceWith(...twin.childNodes);
 }"""
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    """The site of the working tree, built in a folder whose name has a space and that holds nothing but its sources."""
-    project = tmp_path_factory.mktemp("a project")
-    for name in ("book", "notebooks", "src/attention_live/explorers"):
-        ignore = shutil.ignore_patterns("_build", "__pycache__", ".ipynb_checkpoints")
-        shutil.copytree(ROOT / name, project / name, symlinks=True, ignore=ignore)
-    build = subprocess.run(BUILD, cwd=project, capture_output=True, text=True)
-    assert build.returncode == 0, build.stderr
-    assert "WARNING" not in build.stderr
-    return project / "book/_build/html"
-
-
-@pytest.fixture(scope="module")
-def pages(site):
-    """The paths of all pages."""
-    found = [path.relative_to(site).as_posix() for path in site.rglob("*.html")]
-    return sorted(path for path in found if not path.startswith("_static/"))
-
-
-@pytest.fixture(scope="module")
-def address(serve, site):
-    """Where the site is served: below the host's root, as GitHub Pages does."""
-    return f"{serve(site.parent)}/{site.name}/"
 
 
 @dataclass
