@@ -57,7 +57,7 @@ def tidy_page(app, pagename, templatename, context, doctree):
             context["header_buttons"][place] = button["buttons"][0] | {"text": "Run in Colab"}
         elif button["label"] == "download-buttons":
             context["header_buttons"][place] = button["buttons"][0] | {"icon": "fas fa-download", "text": "Notebook"}
-    context["root_title"] = "Start here"
+    context["root_title"] = "Front page"
 
 
 def localize_links(app, doctree, docname):
