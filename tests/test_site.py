@@ -22,8 +22,8 @@ AXE = {"resultTypes": ["violations"], "preload": False}  # preloading makes axe 
 FACTS = """() => ({
   widest: document.documentElement.scrollWidth,
   unset_maths: [...document.querySelectorAll(".math")]
-    .filter((m) => !m.querySelector("mjx-container") || m.querySelector("mjx-merror")).map((m) => m.textContent),
-  maths: document.querySelectorAll("mjx-container").length,
+    .filter((m) => !m.querySelector("math") || m.querySelector(".katex-error")).map((m) => m.textContent),
+  maths: document.querySelectorAll(".katex").length,
   explorers: document.querySelectorAll("[data-explorer]").length,
   dead_explorers: [...document.querySelectorAll("[data-explorer]")]
     .filter((e) => !e.querySelector("input, button, select")).map((e) => e.innerText),
@@ -76,7 +76,6 @@ def visit(chromium, address, path, width, scheme):
     page.on("console", lambda line: line.type in ("warning", "error") and complaints.append(line.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
     open_page(page, address + path)
-    page.evaluate("window.MathJax?.startup?.promise")
     page.evaluate("document.querySelectorAll('details').forEach((details) => { details.open = true; })")
     facts = page.evaluate(FACTS)
     page.evaluate(UNWRAP_TWINS)

@@ -1,17 +1,13 @@
-"""What the book needs of Sphinx beyond Jupyter Book: links between chapters, short anchors, local MathJax.
+"""What the book needs of Sphinx beyond Jupyter Book: links between chapters, short anchors.
 
 - Notebooks link to other chapters by absolute URL, so that Colab and JupyterLab can follow them. On the site such
   a link becomes a relative one, and a missing page or anchor is a warning (an error under `-W`).
 - A heading that begins with a claim's id (`### qkv-1: …`) or an exercise's number (`### Exercise 2.3 ●●○ 10 min`)
   gets the short anchor `#qkv-1` or `#exercise-2-3`, which stays when the rest of the heading changes.
 - The `<details>` of an exercise get the class `hint` or `solution`, and the page's buttons lose what is of no use here.
-- The part of MathJax that the pages use is copied from the package sphinx-mathjax-offline.
 """
 
-import importlib.util
 import re
-import shutil
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from docutils import nodes
@@ -20,7 +16,6 @@ from sphinx.util import logging
 logger = logging.getLogger(__name__)
 
 SHORT_ANCHORS = {"claim": r"[a-z]+-\d+(?=:)", "exercise": r"Exercise \d+\.\d+"}
-MATHJAX_FILES = ("tex-chtml-full.js", "output/chtml/fonts/woff-v2")
 
 
 def site_address(repository_url):
@@ -82,20 +77,6 @@ def anchors(doctree):
     return {name for node in doctree.findall(nodes.Element) for name in node.get("ids", ())}
 
 
-def copy_mathjax(app, exception):
-    """Copy the bundle and its fonts next to the site's other static files."""
-    if exception or app.builder.format != "html":
-        return
-    package = Path(importlib.util.find_spec("sphinx-mathjax-offline").origin).parent
-    for name in MATHJAX_FILES:
-        source, target = package / "static/mathjax" / name, Path(app.outdir) / "_static/mathjax" / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if source.is_dir():
-            shutil.copytree(source, target, dirs_exist_ok=True)
-        else:
-            shutil.copyfile(source, target)
-
-
 def setup(app):
     """Register with Sphinx."""
     app.connect("config-inited", set_base_url)
@@ -103,5 +84,4 @@ def setup(app):
     app.connect("doctree-read", class_details)
     app.connect("html-page-context", tidy_page, priority=600)  # after the theme has made them
     app.connect("doctree-resolved", localize_links)
-    app.connect("build-finished", copy_mathjax)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
