@@ -5,11 +5,11 @@ PY := .venv/bin/python
 READY := .venv/.ready
 SITE := book/_build/html
 
-.PHONY: help book test lab build execute lint address clean
+.PHONY: help book test lab build execute lint set-repository clean
 .DEFAULT_GOAL := help
 
 help:  ## list these commands
-	@sed -n 's/^\([a-z]*\):.*## /\1  /p' Makefile | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## /\1  /p' Makefile | expand -t 18
 
 # Set-up, skipped while what it depends on is unchanged.
 $(READY): requirements.txt pyproject.toml
@@ -43,8 +43,8 @@ lint: $(READY)  ## check style
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 
-address: $(READY)  ## write the repository's address everywhere (URL=https://github.com/…)
-	$(PY) tools/set_address.py "$(URL)"
+set-repository: $(READY)  ## write the repository's address everywhere (URL=https://github.com/…, or URL= for none)
+	$(PY) tools/set_repository.py $(if $(filter-out undefined,$(origin URL)),"$(URL)")
 
 clean:  ## remove everything that make made
 	-git config --unset diff.jupyternotebook.command

@@ -1,14 +1,15 @@
 """What the book needs of Sphinx beyond Jupyter Book: links between chapters, short anchors.
 
-- Notebooks link to other chapters by absolute URL, so that Colab and JupyterLab can follow them. On the site such
-  a link becomes a relative one, and a missing page or anchor is a warning (an error under `-W`).
+- Notebooks link to other chapters by the site's address, so that Colab can follow them, or by a file's name while
+  there is no address (tools/set_repository.py). On the site either becomes a relative link, and a missing page or
+  anchor is a warning (an error under `-W`).
 - A heading that begins with a claim's id (`### qkv-1: …`) or an exercise's number (`### Exercise 2.3 ●●○ 10 min`)
   gets the short anchor `#qkv-1` or `#exercise-2-3`, which stays when the rest of the heading changes.
-- The `<details>` of an exercise get the class `hint` or `solution`, and the page's buttons lose what is of no use here.
+- The `<details>` of an exercise get the class `hint` or `solution`, and the page's buttons lose what is of no use here:
+  Colab, Binder, the repository and its issues while the book has no address.
 """
 
 import re
-from urllib.parse import urlsplit
 
 from docutils import nodes
 from sphinx.util import logging
@@ -18,15 +19,13 @@ logger = logging.getLogger(__name__)
 SHORT_ANCHORS = {"claim": r"[a-z]+-\d+(?=:)", "exercise": r"Exercise \d+\.\d+"}
 
 
-def site_address(repository_url):
-    """The address at which GitHub Pages serves a repository: https://owner.github.io/NAME/."""
-    owner, name = urlsplit(repository_url).path.strip("/").split("/")
-    return f"https://{owner.lower()}.github.io/{name}/"
-
-
-def set_base_url(app, config):
-    """Derive the site's address from the repository's, the only one that is written down."""
-    config.html_baseurl = site_address(config.html_theme_options["repository_url"])
+def choose_buttons(app, config):
+    """Have the theme make the buttons that lead to the repository, or through it to Colab and Binder, if it is known."""
+    options = config.html_theme_options
+    published = bool(options.get("repository_url"))
+    options["use_repository_button"] = options["use_issues_button"] = published
+    if not published:
+        options["launch_buttons"] = {}
 
 
 def add_short_anchors(app, doctree):
@@ -34,8 +33,12 @@ def add_short_anchors(app, doctree):
     for section in doctree.findall(nodes.section):
         for kind, pattern in SHORT_ANCHORS.items():
             if match := re.match(pattern, section.next_node(nodes.title).astext()):
-                section["ids"].insert(0, nodes.make_id(match[0]))
+                anchor = nodes.make_id(match[0])
+                section["ids"].insert(0, anchor)
                 section["classes"].append(kind)
+                # where MyST looks an anchor up that stands in a link by a file's name
+                slugs = app.env.metadata[app.env.docname].setdefault("myst_slugs", {})
+                slugs[anchor] = (section.line, anchor, section.next_node(nodes.title).astext())
 
 
 def class_details(app, doctree):
@@ -46,12 +49,17 @@ def class_details(app, doctree):
 
 
 def tidy_page(app, pagename, templatename, context, doctree):
-    """Show what one clicks most, Colab and the notebook's download, as plain buttons, and name the front page."""
-    for place, button in enumerate(context["header_buttons"]):
+    """Show what one clicks most, Colab, Binder and the notebook's download, as plain buttons, and name the front page."""
+    buttons = []
+    for button in context["header_buttons"]:
         if button["label"] == "launch-buttons":
-            context["header_buttons"][place] = button["buttons"][0] | {"text": "Run in Colab"}
+            places = {place["text"]: place | {"label": f"launch-{place['text'].lower()}"} for place in button["buttons"]}
+            buttons += [places["Colab"], places["Binder"]]
         elif button["label"] == "download-buttons":
-            context["header_buttons"][place] = button["buttons"][0] | {"icon": "fas fa-download", "text": "Notebook"}
+            buttons.append(button["buttons"][0] | {"icon": "fas fa-download", "text": "Notebook"})
+        else:
+            buttons.append(button)
+    context["header_buttons"] = buttons
     context["root_title"] = "Front page"
 
 
@@ -59,7 +67,7 @@ def localize_links(app, doctree, docname):
     """Turn links that begin with the site's own address into relative ones."""
     base = app.config.html_baseurl
     for link in doctree.findall(nodes.reference):
-        if not link.get("refuri", "").startswith(base):
+        if not base or not link.get("refuri", "").startswith(base):
             continue
         path, _, anchor = link["refuri"].removeprefix(base).partition("#")
         target = path.removesuffix(".html") or app.config.root_doc
@@ -79,7 +87,7 @@ def anchors(doctree):
 
 def setup(app):
     """Register with Sphinx."""
-    app.connect("config-inited", set_base_url)
+    app.connect("config-inited", choose_buttons)
     app.connect("doctree-read", add_short_anchors, priority=400)  # before Sphinx collects the table of contents
     app.connect("doctree-read", class_details)
     app.connect("html-page-context", tidy_page, priority=600)  # after the theme has made them
