@@ -1,0 +1,234 @@
+"""Makes what the site serves small, when all its pages are written.
+
+- The style sheets that every page asks for become one, `_static/site.css`, without the rules that no page can need:
+  those whose selector names a class or an id that stands in no page and in no script.
+- Font Awesome's icons come from its script and fonts, 1.5 MB. The few that the pages use are taken out of the script
+  and drawn by the style sheet instead, as masks in the colour of the text.
+- What nothing asks for any more is not published: those scripts and fonts, the joined sheets, source maps.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+import tinycss2
+from sphinx.util import logging
+
+logger = logging.getLogger(__name__)
+
+SHEET = "site.css"
+FONT_AWESOME = "scripts/fontawesome.js"
+UNUSED = (  # within _static
+    "**/*.map",
+    "scripts/fontawesome.js*",
+    "scripts/bootstrap.js*",
+    "styles",
+    "vendor",
+    "locales",
+    "*webpack-macros.html",
+    "images/logo_[djk]*",  # of JupyterHub, JupyterLite and the like
+    "basic.css",
+    "copybutton_funcs.js",
+    "file.png",
+    "minus.png",
+    "plus.png",
+)
+
+LINK = re.compile(r'[ \t]*<link rel="stylesheet"[^>]*? href="(?P<href>[^":]+)"[^>]*>\n?')
+ATTRIBUTE = re.compile(r'\b(?:class|id)=(?:"([^"]*)"|\'([^\']*)\'|([^\s"\'>]+))')
+SCRIPT = re.compile(r"<script[^>]*>(.*?)</script>", re.DOTALL)
+PACKS = {"fas": "fas", "fa-solid": "fas", "far": "far", "fa-regular": "far", "fab": "fab", "fa-brands": "fab"}
+ICON = re.compile(r'<(?:i|span) class="([^"]*\bfa[^"]*)"')
+ICONS = """
+:is({packs}) {{
+  display: inline-block; height: 1em; background: currentcolor; mask: var(--icon) center / contain no-repeat;
+  vertical-align: -0.125em;
+}}
+@media (forced-colors: active) {{
+  :is({packs}) {{ forced-color-adjust: none; background: CanvasText; }}
+  :is(a, button, summary) :is({packs}) {{ background: ButtonText; }}
+}}
+"""
+
+
+def shrink(app, exception):
+    """Join and prune the style sheets, draw the icons, link the result in every page, remove what is left over."""
+    if exception or app.builder.format != "html":
+        return
+    static = Path(app.outdir, "_static")
+    pages = {page: page.read_text("utf-8") for page in Path(app.outdir).rglob("*.html") if static not in page.parents}
+    sheets = [[asset(page, link["href"]) for link in LINK.finditer(text)] for page, text in pages.items()]
+    if written := [found for found in sheets if found and static / SHEET not in found]:  # else nothing has changed
+        shared = [sheet for sheet in written[0] if all(sheet in found for found in written)]
+        scripts = [path.read_text("utf-8") for kind in ("*.js", "*.mjs") for path in static.rglob(kind)]
+        names = used_names(pages.values(), scripts)
+        parts = [prune(sheet.read_text("utf-8"), names, sheet.parent, static) for sheet in shared]
+        text = "\n".join([*parts, icons(pages.values(), static / FONT_AWESOME)])
+        (static / SHEET).write_text(text, encoding="utf-8")
+        version = hashlib.sha256(text.encode()).hexdigest()[:8]
+        for page, html in pages.items():
+            relink(page, html, shared, static, version)
+        for sheet in shared:
+            sheet.unlink()
+    for pattern in UNUSED:
+        for path in static.glob(pattern):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def asset(page, address):
+    """The file that a page's relative address means."""
+    return Path(os.path.normpath(page.parent / urlsplit(address).path))
+
+
+def used_names(pages, scripts):
+    """Every class and id of the pages, and every word of the scripts, which may give or look for one."""
+    names = set()
+    for page in pages:
+        for values in ATTRIBUTE.findall(page):
+            names.update("".join(values).split())
+        scripts = [*scripts, *SCRIPT.findall(page)]
+    for script in scripts:
+        names.update(re.findall(r"[\w-]+", script))
+    return names
+
+
+def prune(css, names, folder, static):
+    """A style sheet without the rules that nothing on the site can match.
+
+    Args:
+        css: the text of the sheet.
+        names: the classes and ids that there are.
+        folder: where the sheet lies; an address in it is relative to that.
+        static: where the joined sheet will lie; the addresses become relative to this.
+
+    Returns:
+        The text of the rules that are left. Comments go, but for licences (`/*! … */`), and imports are replaced by
+        what they import.
+    """
+    kept = []
+    for rule in tinycss2.parse_stylesheet(css, skip_whitespace=True):
+        if rule.type == "comment":
+            if rule.value.startswith("!"):
+                kept.append(rule.serialize())
+        elif rule.type == "at-rule" and rule.lower_at_keyword == "import":
+            address = next(token.value for token in rule.prelude if token.type in ("string", "url"))
+            imported = folder / address
+            kept.append(prune(imported.read_text("utf-8"), names, imported.parent, static))
+        elif text := prune_rule(rule, names):
+            kept.append(re.sub(r"url\(([^)]*)\)", lambda found: moved(found[1], folder, static), text))
+    return "\n".join(kept)
+
+
+def prune_rule(rule, names):
+    """The text of one rule without what cannot match: empty when nothing is left."""
+    if rule.type == "qualified-rule":
+        selectors = [selector for selector in split(rule.prelude) if can_match(selector, names)]
+        return selectors and ",".join(map(tinycss2.serialize, selectors)) + block(rule)
+    if rule.type == "at-rule" and rule.lower_at_keyword in ("media", "supports", "layer") and rule.content is not None:
+        inner = tinycss2.parse_rule_list(rule.content, skip_comments=True, skip_whitespace=True)
+        text = "".join(filter(None, (prune_rule(part, names) for part in inner)))
+        return text and f"@{rule.at_keyword}{tinycss2.serialize(rule.prelude)}{{{text}}}"
+    if (
+        rule.type == "at-rule"
+        and rule.lower_at_keyword == "font-face"
+        and "fontawesome" in tinycss2.serialize(rule.content)
+    ):
+        return ""
+    return rule.serialize()
+
+
+def block(rule):
+    """A rule's declarations in braces, without the comments and the space between them."""
+    declarations = tinycss2.parse_blocks_contents(rule.content, skip_comments=True, skip_whitespace=True)
+    return "{" + "".join(part.serialize() + (";" if part.type == "declaration" else "") for part in declarations) + "}"
+
+
+def split(tokens):
+    """The selectors of a list, each as its tokens, without the space around it."""
+    selectors = [[]]
+    for token in tokens:
+        if token == ",":
+            selectors.append([])
+        elif token.type != "comment" and (selectors[-1] or token.type != "whitespace"):
+            selectors[-1].append(token)
+    for selector in selectors:
+        while selector and selector[-1].type == "whitespace":
+            selector.pop()
+    return selectors
+
+
+def can_match(selector, names):
+    """Whether all classes and ids of a selector exist. What stands in `:not(…)`, `:is(…)` and the like is not asked."""
+    for before, token in zip([None, *selector], selector, strict=False):
+        named = token.type == "hash" or (token.type == "ident" and before == ".")
+        if named and token.value not in names:
+            return False
+    return True
+
+
+def moved(address, folder, static):
+    """An address of a style sheet in `folder`, in quotes or not, as one in `static` has to write it."""
+    target = address.strip("\"' ")
+    if urlsplit(target).scheme or target.startswith("#"):
+        return f"url({address})"
+    return f'url("{Path(os.path.relpath(folder / target, static)).as_posix()}")'
+
+
+def icons(pages, script):
+    """The rules that draw the icons of the pages.
+
+    Args:
+        pages: the pages' texts, in which an icon is an element of two classes, as in `<i class="fa-solid fa-bars">`.
+        script: Font Awesome's script, which has all icons' shapes. Its licence lies beside it.
+
+    Returns:
+        The rules under the licence. An icon that the script does not have is a warning.
+    """
+    wanted = set()
+    for page in pages:
+        for value in ICON.findall(page):
+            classes = set(value.split())
+            names = {name for name in classes - PACKS.keys() - {"fa-lg"} if name.startswith("fa-")}
+            wanted.update((PACKS[style], name) for style in classes & PACKS.keys() for name in names)
+    packs = script.read_text("utf-8")
+    rules = []
+    for pack, name in sorted(wanted):
+        end = packs.index(f'("{pack}",')
+        shape = re.search(
+            rf'(?<![\w-])"?{re.escape(name.removeprefix("fa-"))}"?:\[(\d+),(\d+),\[[^\]]*\],"\w+","([^"]+)"\]',
+            packs[packs.rindex("var p={", 0, end) : end],
+        )
+        if not shape:
+            logger.warning("Font Awesome has no icon %s in its pack %s", name, pack)
+            continue
+        width, height, path = shape.groups()
+        svg = f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width} {height}'><path d='{path}'/></svg>"
+        styles = ",".join(f".{style}" for style in PACKS if PACKS[style] == pack)
+        image = "data:image/svg+xml," + quote(svg, safe=" =:/'")
+        rules.append(f':is({styles}).{name}{{width:{int(width) / int(height):.4g}em;--icon:url("{image}")}}')
+    licence = script.with_name(f"{script.name}.LICENSE.txt").read_text("utf-8").strip()
+    return "\n".join([licence, ICONS.format(packs=",".join(f".{style}" for style in PACKS)), *rules])
+
+
+def relink(page, html, shared, static, version):
+    """Put the link to the joined sheet in the place of the first of those it replaces."""
+    address = f"{Path(os.path.relpath(static / SHEET, page.parent)).as_posix()}?v={version}"
+    link = f'<link rel="stylesheet" href="{address}">\n'
+
+    def replace(found):
+        nonlocal link
+        if asset(page, found["href"]) not in [*shared, static / SHEET]:
+            return found[0]
+        text, link = link, ""
+        return text
+
+    page.write_text(LINK.sub(replace, html), encoding="utf-8")
+
+
+def setup(app):
+    """Register with Sphinx."""
+    app.connect("build-finished", shrink, priority=900)  # after those that add pages or files
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

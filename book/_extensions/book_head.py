@@ -1,0 +1,94 @@
+"""What a page's head says, and what it makes the browser fetch.
+
+- Each page is described by its first paragraph, or by `html_meta: description` where its front matter has one.
+- Scripts are deferred, so that none of them holds up the text.
+- A page with explorers names their modules and all that those import, so that the browser fetches them at once instead
+  of one after another.
+- Where the site has an address, `sitemap.xml` lists its pages and `robots.txt` names the sitemap.
+"""
+
+import re
+import textwrap
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+from docutils import nodes
+from markupsafe import Markup
+
+THEME_SCRIPT = "scripts/pydata-sphinx-theme.js"
+SEARCHES = "Search the chapters, their exercises, the glossary and the notation."
+
+
+def describe(doctree):
+    """The first sentences of a page that fit into 160 characters, or as many words of the first one.
+
+    A paragraph of fewer than eight words is no description, and passed over while there is another.
+    """
+    paragraphs = [paragraph.astext() for paragraph in doctree.findall(nodes.paragraph)]
+    described = [text for text in paragraphs if len(text.split()) >= 8] or paragraphs or [""]
+    text = re.sub(r"\\sqrt\{(.+?)\}", r"√\1", " ".join(described[0].split()))
+    sentences = re.match(r".{60,159}[.?!](?= |$)", text)
+    return sentences[0] if sentences else textwrap.shorten(text, 160, placeholder=" …")
+
+
+def imported(folder, name):
+    """The module at `folder/name` and all that it imports, as paths within the folder, each once."""
+    found = [name]
+    for module in found:
+        for path in re.findall(r'^import .* from "(\./.+?)";$', (folder / module).read_text("utf-8"), re.M):
+            target = ((folder / module).parent / path).resolve().relative_to(folder).as_posix()
+            if target not in found:
+                found.append(target)
+    return found
+
+
+def explorers_modules(app, body):
+    """The modules that a page's explorers need, in the order of their names; none for a page without explorers."""
+    folders = [Path(app.confdir, entry).resolve() for entry in app.config.html_static_path]
+    modules = []
+    for name in sorted(set(re.findall(r'data-explorer="(\w+)"', body))):
+        folder = next(folder for folder in folders if (folder / f"{name}.mjs").exists())
+        modules += [module for module in imported(folder, f"{name}.mjs") if module not in modules]
+    return modules
+
+
+def complete_head(app, pagename, templatename, context, doctree):
+    """Give the page's template its description and its modules, and defer its scripts."""
+    given = re.search(r'content="([^"]*)" name="description"', context.get("metatags", ""))
+    context["description"] = Markup(given[1]) if given else describe(doctree) if doctree else SEARCHES
+    context["described"] = bool(given)
+    context["modules"] = explorers_modules(app, context.get("body", ""))
+    deferred = []
+    for script in context["script_files"]:
+        inline = script.attributes.get("body", "")
+        if inline.startswith("DOCUMENTATION_OPTIONS."):
+            continue  # for the theme's version switcher and search as one types, of which this book has neither
+        if script.filename and script.attributes.get("type") != "module":
+            script = type(script)(script.filename, priority=script.priority, **script.attributes | {"defer": "defer"})
+        deferred.append(script)
+    context["script_files"] = deferred
+
+
+def list_pages(app, exception):
+    """Write sitemap.xml and robots.txt, which need the site's address."""
+    base = app.config.html_baseurl
+    if exception or app.builder.format != "html" or not base:
+        return
+    places = [base + app.builder.get_target_uri(page) for page in sorted(app.env.found_docs)]
+    entries = "".join(f"<url><loc>{escape(place)}</loc></url>\n" for place in places)
+    Path(app.outdir, "sitemap.xml").write_text(
+        '<?xml version="1.0" encoding="utf-8"?>\n'
+        f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{entries}</urlset>\n',
+        encoding="utf-8",
+    )
+    Path(app.outdir, "robots.txt").write_text(
+        f"User-agent: *\nAllow: /\nSitemap: {base}sitemap.xml\n", encoding="utf-8"
+    )
+
+
+def setup(app):
+    """Register with Sphinx."""
+    app.add_js_file(THEME_SCRIPT)
+    app.connect("html-page-context", complete_head, priority=900)  # after those that add scripts
+    app.connect("build-finished", list_pages)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
