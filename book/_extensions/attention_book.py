@@ -56,7 +56,8 @@ def tidy_page(app, pagename, templatename, context, doctree):
             places = {place["text"]: place | {"label": f"launch-{place['text'].lower()}"} for place in button["buttons"]}
             buttons += [places["Colab"], places["Binder"]]
         elif button["label"] == "download-buttons":
-            buttons.append(button["buttons"][0] | {"icon": "fas fa-download", "text": "Notebook"})
+            if pagename.startswith("notebooks/"):
+                buttons.append(button["buttons"][0] | {"icon": "fas fa-download", "text": "Notebook"})
         else:
             buttons.append(button)
     context["header_buttons"] = buttons

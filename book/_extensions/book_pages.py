@@ -14,11 +14,12 @@ the anchor `#qkv-1-cell`, so that the list can link to it.
 from collections import Counter
 from pathlib import Path
 
-import attention_live
-from attention_live.trial import CLAIMS, SIGNS, Verdict
 from chapters import notebook_paths, read_chapters, read_explorer
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
+
+import attention_live
+from attention_live.trial import CLAIMS, SIGNS, Verdict
 
 CLAIMS_FILE = Path(attention_live.__file__).with_name("claims.toml")
 TRIAL = "trial"  # the page with `{verdicts}`
@@ -78,12 +79,13 @@ class Chapters(ReadsChapters):
         """A list, one item a chapter."""
         cards = nodes.bullet_list(classes=["chapter-cards"])
         for chapter in read_chapters(self.folder):
+            tried = self.link(f"{len(chapter.verdicts)} on trial:", TRIAL, f"#{anchor(chapter.title)}")
             kinds = [inline(kind, text) for kind, text in self.counts(chapter.verdicts)]
             cards += nodes.list_item(
                 "",
                 paragraph("name", self.link(chapter.title, chapter.docname)),
                 paragraph("builds", nodes.Text(f"You build {chapter.builds}.")),
-                paragraph("facts", inline("minutes", f"{chapter.minutes} min"), *kinds),
+                paragraph("facts", inline("minutes", f"{chapter.minutes} min"), tried, *kinds),
             )
         return [cards]
 
@@ -98,13 +100,15 @@ class Verdicts(ReadsChapters):
         waiting = [claim for claim in CLAIMS if claim not in tried]
         parts = [nodes.raw("", self.filter(), format="html")]
         for chapter in chapters:
-            part = section(self.link(chapter.title, chapter.docname), classes=["trial-chapter"])
+            part = section(self.link(chapter.title, chapter.docname), "trial-chapter")
             part += nodes.bullet_list("", *(self.row(chapter, verdict) for verdict in chapter.verdicts))
             parts.append(part)
-        part = section(nodes.Text(f"Waiting: {len(waiting)} statements"))
-        part += paragraph("", nodes.Text("They belong to the parts of the book that are still to come."))
-        items = [paragraph("", inline("id", claim), nodes.Text(f" {CLAIMS[claim]['statement']}")) for claim in waiting]
-        part += nodes.bullet_list("", *(nodes.list_item("", item) for item in items), classes=["trial-waiting"])
+        part = section(nodes.Text(f"Waiting: {len(waiting)} statements"), "trial-waiting")
+        part += paragraph("lead", nodes.Text("They belong to the parts of the book that are still to come."))
+        items = [
+            paragraph("statement", inline("id", claim), nodes.Text(CLAIMS[claim]["statement"])) for claim in waiting
+        ]
+        part += nodes.bullet_list("", *(nodes.list_item("", item) for item in items))
         return [*parts, part]
 
     def row(self, chapter, verdict):
@@ -121,7 +125,7 @@ class Verdicts(ReadsChapters):
             paragraph("statement", nodes.Text(CLAIMS[claim]["statement"])),
             paragraph(
                 "measured",
-                nodes.Text(f"Measured: {verdict.measured} "),
+                nodes.Text(f"Measured: {verdict.measured}"),
                 self.link(f"The cell of {claim}", chapter.docname, f"#{claim}-cell", ["cell-link"]),
             ),
             ids=[claim],
@@ -149,19 +153,25 @@ class Verdicts(ReadsChapters):
 
 
 def paragraph(name, *parts):
-    """A paragraph of this class."""
-    return nodes.paragraph("", "", *parts, classes=name.split())
+    """A paragraph of this class, its parts with a space between them."""
+    words = [word for part in parts for word in (nodes.Text(" "), part)]
+    return nodes.paragraph("", "", *words[1:], classes=[name])
 
 
 def inline(name, text):
-    """Words of this class."""
+    """Words of these classes."""
     return nodes.inline("", text, classes=name.split())
 
 
-def section(heading, classes=()):
-    """A section with its heading, and the anchor that follows from it."""
+def section(heading, name):
+    """A section of this class with a heading."""
     title = nodes.title("", "", heading)
-    return nodes.section("", title, ids=[nodes.make_id(title.astext())], classes=list(classes))
+    return nodes.section("", title, ids=[anchor(title.astext())], classes=[name])
+
+
+def anchor(heading):
+    """The anchor of a heading, as it stands in an address."""
+    return nodes.make_id(heading)
 
 
 def anchor_cells(app, doctree):
