@@ -19,8 +19,8 @@ SPLIT_QUERY = """
 /** The words of a query. A run of Chinese is cut, from its start, into the longest parts of two or more characters
  *  that the index knows; what it does not know is left out, unless nothing else is left. */
 function splitQuery(query) {
-  const words = query.match(/\\p{Script=Han}+|(?:(?!\\p{Script=Han})[\\p{Letter}\\p{Number}_\\p{Emoji_Presentation}])+/gu);
-  return (words ?? []).flatMap((word) => (/\\p{Script=Han}/u.test(word) ? splitChinese(word) : [word]));
+  const word = /\\p{Script=Han}+|(?:(?!\\p{Script=Han})[\\p{Letter}\\p{Number}_\\p{Emoji_Presentation}])+/gu;
+  return (query.match(word) ?? []).flatMap((part) => (/\\p{Script=Han}/u.test(part) ? splitChinese(part) : [part]));
 }
 
 function splitChinese(run) {
