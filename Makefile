@@ -5,7 +5,7 @@ PY := .venv/bin/python
 READY := .venv/.ready
 SITE := book/_build/html
 
-.PHONY: help book test lab build execute lint set-repository clean
+.PHONY: help book test lab build zip execute lint set-repository clean
 .DEFAULT_GOAL := help
 
 help:  ## list these commands
@@ -28,6 +28,11 @@ book: build  ## set up, build the site, serve it (PORT=8001 for another port)
 
 build: $(READY)  ## build the site into book/_build/html
 	.venv/bin/jupyter-book build book -n -W --keep-going --quiet
+
+zip: $(READY)  ## pack the site into book/_build/attention-live.zip
+	rm -rf $(SITE)
+	@$(MAKE) --no-print-directory build
+	$(PY) tools/make_zip.py $(SITE) book/_build/attention-live.zip
 
 test: $(READY) lint  ## run every test
 	$(PY) -m pytest -n auto --dist loadfile tests
