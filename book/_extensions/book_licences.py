@@ -80,9 +80,7 @@ def add_licences(app, exception):
     shutil.rmtree(target, ignore_errors=True)
     served = {path.relative_to(static).as_posix() for path in static.rglob("*") if path.is_file()}
     unclaimed = served - own_files(app)
-    listing = [
-        "What this site serves that others made. Below a name, its licence and its files in the folder above."
-    ]
+    listing = ["What this site serves that others made. Below a name, its licence and its files in the folder above."]
     target.mkdir()
     for project in PROJECTS:
         if files := sorted(path for path in served if any(fnmatch(path, pattern) for pattern in project.files)):
