@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 SHEET = "site.css"
 FONT_AWESOME = "scripts/fontawesome.js"
 UNUSED = (  # within _static
-    "**/*.map",
+    "scripts/*.map",
     "scripts/fontawesome.js*",
     "scripts/bootstrap.js*",
     "styles",
@@ -42,6 +42,7 @@ ATTRIBUTE = re.compile(r'\b(?:class|id)=(?:"([^"]*)"|\'([^\']*)\'|([^\s"\'>]+))'
 SCRIPT = re.compile(r"<script[^>]*>(.*?)</script>", re.DOTALL)
 PACKS = {"fas": "fas", "fa-solid": "fas", "far": "far", "fa-regular": "far", "fab": "fab", "fa-brands": "fab"}
 ICON = re.compile(r'<(?:i|span) class="([^"]*\bfa[^"]*)"')
+# (The last two rules say of the theme's search field what it says of the SVGs that Font Awesome's script draws.)
 ICONS = """
 :is({packs}) {{
   display: inline-block; height: 1em; background: currentcolor; mask: var(--icon) center / contain no-repeat;
@@ -51,6 +52,8 @@ ICONS = """
   :is({packs}) {{ forced-color-adjust: none; background: CanvasText; }}
   :is(a, button, summary) :is({packs}) {{ background: ButtonText; }}
 }}
+.search-button-field > i {{ display: inline-block; }}
+.bd-search input.form-control {{ padding-left: 2rem; }}
 """
 
 
@@ -60,22 +63,21 @@ def shrink(app, exception):
         return
     static = Path(app.outdir, "_static")
     pages = {page: page.read_text("utf-8") for page in Path(app.outdir).rglob("*.html") if static not in page.parents}
+    leftovers = {path for pattern in UNUSED for path in static.glob(pattern)}
     sheets = [[asset(page, link["href"]) for link in LINK.finditer(text)] for page, text in pages.items()]
     if written := [found for found in sheets if found and static / SHEET not in found]:  # else nothing has changed
         shared = [sheet for sheet in written[0] if all(sheet in found for found in written)]
-        scripts = [path.read_text("utf-8") for kind in ("*.js", "*.mjs") for path in static.rglob(kind)]
-        names = used_names(pages.values(), scripts)
+        scripts = {path for kind in ("*.js", "*.mjs") for path in static.rglob(kind)} - leftovers
+        names = used_names(pages.values(), [path.read_text("utf-8") for path in scripts])
         parts = [prune(sheet.read_text("utf-8"), names, sheet.parent, static) for sheet in shared]
         text = "\n".join([*parts, icons(pages.values(), static / FONT_AWESOME)])
         (static / SHEET).write_text(text, encoding="utf-8")
         version = hashlib.sha256(text.encode()).hexdigest()[:8]
         for page, html in pages.items():
             relink(page, html, shared, static, version)
-        for sheet in shared:
-            sheet.unlink()
-    for pattern in UNUSED:
-        for path in static.glob(pattern):
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        leftovers.update(shared)
+    for path in leftovers:
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
 
 def asset(page, address):
