@@ -1,16 +1,19 @@
 // Brings every explorer on the page to life, with no kernel behind it. The page holds, for each,
 //   <div class="explorer" data-explorer="attention" data-state='{"query": 2, …}'>a sentence instead</div>
 // and attention.mjs lies beside this file. An explorer that fails keeps its sentence, and the others go on.
+// Each place's property `explorer` is a promise of what gallery.mjs needs of it, and of nothing where it failed.
 
-for (const place of document.querySelectorAll("[data-explorer]")) mount(place);
+for (const place of document.querySelectorAll("[data-explorer]")) place.explorer = mount(place);
 
 async function mount(place) {
   const { explorer, state } = place.dataset;
   try {
-    const { default: module } = await import(new URL(`${explorer}.mjs`, import.meta.url));
+    const { default: module, complaint } = await import(new URL(`${explorer}.mjs`, import.meta.url));
     const el = document.createElement("div");
-    await module.render({ model: createModel(JSON.parse(state)), el });
+    const model = createModel(JSON.parse(state));
+    await module.render({ model, el });
     place.replaceChildren(el);
+    return { model, complaint };
   } catch (error) {
     console.error(`The explorer "${explorer}" could not start.`, error);
   }

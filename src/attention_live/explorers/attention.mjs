@@ -3,14 +3,16 @@
 
 import { attend, convexHull } from "./lib/arithmetic.mjs";
 import { bar } from "./lib/bar.mjs";
-import { button, choice, logSlider, numberField } from "./lib/controls.mjs";
+import { button, choice, logSlider, numberField, wordField } from "./lib/controls.mjs";
 import { html, setAttributes, svg } from "./lib/dom.mjs";
 import { fixed, short, vector } from "./lib/format.mjs";
 import { plane, point } from "./lib/plane.mjs";
+import { complaintOf, wholeWithin } from "./lib/rules.mjs";
 import { addStyles } from "./lib/style.mjs";
 
 const TRAITS = ["tokens", "q", "k", "v", "query", "temperature"];
 const LIMIT = 100; // the largest component, here as in attention.py
+const LONGEST = 20; // characters of a token that is typed
 const WORDS = { q: "query", k: "key", v: "value" };
 
 const STYLES = `
@@ -32,6 +34,8 @@ const STYLES = `
   & .weights th:last-child { width: 37%; }
   & .weights td:last-child { padding-left: 10px; }
   & .numbers thead th:not(:first-child) { text-align: center; }
+  & .numbers th:first-child { width: 24%; }
+  & .numbers th[scope="row"] { padding-inline: 0 6px; overflow: visible; } /* no edge cuts off the ring of focus */
   & tr.asks th { font-weight: 600; }
   & tr.asks th, & tr.asks .of-q input { color: var(--query); }
   & tr.asks .of-q input { border-color: var(--query); }
@@ -48,7 +52,28 @@ const STYLES = `
     & .panel { grid-row: span 3; grid-template-rows: subgrid; align-content: normal; } /* what stands in a row is aligned */
   }
 }
+@container (min-width: 1000px) { /* on a whole screen: what is a number between the planes */
+  .explorer-figure .attention {
+    grid-template-columns: repeat(3, minmax(0, 1fr)); grid-template-rows: auto auto 1fr;
+    & > fieldset { grid-column: 1; }
+    & .sentence { grid-column: 2 / -1; align-self: center; }
+    & .panel { grid-row: 2 / span 2; grid-template-rows: none; align-content: start; }
+    & .weigh { grid-area: 2 / 2; }
+    & .mix { grid-column: 3; }
+    & .numbers { grid-area: 3 / 2; }
+    & tbody tr { height: 31px; }
+  }
+}
 `;
+
+/** What is wrong with a state of as many vectors as tokens, in words, and "" where nothing is: the rules of attention.py. */
+export function complaint(state) {
+  const components = (vectors) =>
+    vectors.flat().every((x) => Math.abs(x) <= LIMIT) ? "" : `must have components from ${-LIMIT} to ${LIMIT}`;
+  const temperature = (x) => (x > 0 ? "" : "must be positive");
+  const query = wholeWithin(0, state.tokens.length - 1);
+  return complaintOf(state, { q: components, k: components, v: components, query, temperature });
+}
 
 /** What happened, in a sentence: the keys that got most of the weight, and the output. */
 export function describe(tokens, query, { weights, output }) {
@@ -63,13 +88,10 @@ export function describe(tokens, query, { weights, output }) {
 }
 
 /** The first step: a plane with the chosen query and all keys, which the reader can move. */
-function comparePanel(tokens, edit) {
+function comparePanel(rows, edit) {
   const space = plane("The query and the keys");
   const arrows = (trait) =>
-    tokens.map((name, row) => {
-      const move = (coordinates) => edit(trait, row, () => coordinates);
-      return arrow(space, { label: `${WORDS[trait]} of ${name}`, name, kind: WORDS[trait], move });
-    });
+    rows.map((row) => arrow(space, { kind: WORDS[trait], move: (coordinates) => edit(trait, row, () => coordinates) }));
   const [keys, queries] = [arrows("k"), arrows("q")];
   const sum = html("p", { class: "sum" });
   space.node.append(...keys.map((key) => key.node), ...queries.map((query) => query.node));
@@ -87,11 +109,11 @@ function comparePanel(tokens, edit) {
       space.node,
       sum,
     ),
-    show({ q, k, query }, { scores, weights }) {
+    show({ tokens, q, k, query }, { scores, weights }) {
       space.fit([...k, q[query]]);
-      keys.forEach((key, i) => key.show(k[i]));
+      keys.forEach((key, i) => key.show(k[i], tokens[i]));
       queries.forEach((arrow, i) => arrow.node.setAttribute("display", i === query ? "inline" : "none"));
-      queries[query].show(q[query]);
+      queries[query].show(q[query], tokens[query]);
       const best = weights.indexOf(Math.max(...weights));
       const products = k[best].map((x, d) => `${short(q[query][d])} × ${short(x)}`);
       sum.textContent = `${tokens[best]}: q·k = ${products.join(" + ")} = ${short(scores[best])}`;
@@ -109,24 +131,25 @@ function arrow(space, options) {
   const tip = point(space, { ...options, shape: head });
   return {
     node: svg("g", {}, shaft, tip.node),
-    show(coordinates) {
+    show(coordinates, name) {
       const [x, y] = space.place(coordinates);
       setAttributes(shaft, { x1: 0, y1: 0, x2: x, y2: y });
       const d = x === 0 && y === 0 ? DOT : HEAD;
       setAttributes(head, { d, transform: `rotate(${(Math.atan2(y, x) * 180) / Math.PI})` });
-      tip.show(coordinates);
+      tip.show(coordinates, name);
     },
   };
 }
 
 /** The second step: from score to weight, a row for each key, and the temperature. */
-function weighPanel(tokens, change) {
-  const rows = tokens.map((name) => {
-    const [score, scaled, tempered] = [html("td"), html("td"), html("td")];
+function weighPanel(rows, change) {
+  const lines = rows.map((i) => {
+    const [name, score, scaled, tempered] = [html("th", { scope: "row" }), html("td"), html("td"), html("td")];
     const weight = bar();
     return {
-      node: html("tr", {}, html("th", { scope: "row" }, name), score, scaled, tempered, html("td", {}, weight.node)),
-      show(found, i) {
+      node: html("tr", {}, name, score, scaled, tempered, html("td", {}, weight.node)),
+      show({ tokens }, found) {
+        name.textContent = tokens[i];
         score.textContent = fixed(found.scores[i]);
         scaled.textContent = fixed(found.scaled[i]);
         tempered.textContent = fixed(found.tempered[i]);
@@ -147,7 +170,7 @@ function weighPanel(tokens, change) {
     "table",
     { class: "weights" },
     html("thead", {}, html("tr", {}, ...heads)),
-    html("tbody", {}, ...rows.map((row) => row.node)),
+    html("tbody", {}, ...lines.map((line) => line.node)),
   );
   return {
     node: panel(
@@ -157,26 +180,20 @@ function weighPanel(tokens, change) {
       temperature.node,
     ),
     show(state, found) {
-      rows.forEach((row, i) => row.show(found, i));
+      lines.forEach((line) => line.show(state, found));
       temperature.show(state.temperature);
     },
   };
 }
 
 /** The third step: a plane with the values, their hull, and inside it the output. */
-function mixPanel(tokens, edit) {
+function mixPanel(rows, edit) {
   const space = plane("The values and the output");
   const hull = svg("polygon", { class: "hull" });
-  const spokes = tokens.map(() => svg("line", { class: "shaft output" }));
-  const discs = tokens.map(() => svg("circle"));
-  const points = tokens.map((name, row) =>
-    point(space, {
-      label: `value of ${name}`,
-      name,
-      kind: "value",
-      shape: discs[row],
-      move: (coordinates) => edit("v", row, () => coordinates),
-    }),
+  const spokes = rows.map(() => svg("line", { class: "shaft output" }));
+  const discs = rows.map(() => svg("circle"));
+  const points = rows.map((row) =>
+    point(space, { kind: "value", shape: discs[row], move: (coordinates) => edit("v", row, () => coordinates) }),
   );
   const mark = svg("path", { class: "mark output", d: "M0 -9L9 0L0 9L-9 0Z" });
   const sum = html("p", { class: "sum" });
@@ -195,7 +212,7 @@ function mixPanel(tokens, edit) {
       space.node,
       sum,
     ),
-    show({ v }, { weights, output }) {
+    show({ tokens, v }, { weights, output }) {
       space.fit(v);
       const [x, y] = space.place(output);
       hull.setAttribute("points", convexHull(v).map(space.place).join(" "));
@@ -203,7 +220,7 @@ function mixPanel(tokens, edit) {
         const [x1, y1] = space.place(v[i]);
         setAttributes(spokes[i], { x1, y1, x2: x, y2: y, "stroke-width": 5 * weights[i] });
         discs[i].setAttribute("r", 3 + 7 * Math.sqrt(weights[i]));
-        value.show(v[i]);
+        value.show(v[i], tokens[i]);
       });
       mark.setAttribute("transform", `translate(${x} ${y})`);
       const terms = weights.map((weight, i) => `${i > 0 ? "+ " : ""}${fixed(weight)} ${vector(v[i])} `);
@@ -212,34 +229,38 @@ function mixPanel(tokens, edit) {
   };
 }
 
-/** All the vectors as numbers, to be typed. */
-function numbersPanel(tokens, edit, reset) {
+/** All the tokens and their vectors, to be typed. */
+function numbersPanel(rows, edit, reset) {
   const fields = [];
-  const rows = tokens.map((name, row) => {
+  const lines = rows.map((row) => {
+    const [label, fallback] = [`token ${row + 1}`, String(row + 1)];
+    const name = wordField({ label, longest: LONGEST, fallback, change: (word) => edit("tokens", row, () => word) });
+    fields.push({ show: ({ tokens }) => name.show(tokens[row]) });
     const cells = Object.entries(WORDS).flatMap(([trait, word]) =>
       [0, 1].map((d) => {
-        const label = `${word} of ${name}, component ${d + 1}`;
-        const field = numberField({ label, limit: LIMIT, change: (x) => edit(trait, row, (old) => old.with(d, x)) });
-        fields.push({ show: (state) => field.show(state[trait][row][d]) });
+        const field = numberField({ limit: LIMIT, change: (x) => edit(trait, row, (old) => old.with(d, x)) });
+        fields.push({
+          show: (state) => field.show(state[trait][row][d], `${word} of ${state.tokens[row]}, component ${d + 1}`),
+        });
         return html("td", { class: `of-${trait}` }, field.node);
       }),
     );
-    return html("tr", {}, html("th", { scope: "row" }, name), ...cells);
+    return html("tr", {}, html("th", { scope: "row" }, name.node), ...cells);
   });
   const heads = Object.values(WORDS).map((word) => html("th", { scope: "col", colspan: 2, class: word }, word));
   const table = html(
     "table",
     {},
     html("thead", {}, html("tr", {}, html("th", { scope: "col" }, "token"), ...heads)),
-    html("tbody", {}, ...rows),
+    html("tbody", {}, ...lines),
   );
   const hint = "Without a mouse: Tab to a point, then the arrow keys.";
   const foot = html("div", { class: "foot" }, hint, button("Reset", reset).node);
   return {
-    node: panel("numbers", ["The numbers", ". Type, and everything follows. The query that asks is marked."], table, foot),
+    node: panel("numbers", ["The numbers", ". Type a token's name or a number, and everything follows. The query that asks is marked."], table, foot),
     show(state) {
       fields.forEach((field) => field.show(state));
-      rows.forEach((row, i) => row.classList.toggle("asks", i === state.query));
+      lines.forEach((line, i) => line.classList.toggle("asks", i === state.query));
     },
   };
 }
@@ -250,21 +271,17 @@ function panel(name, [opening, ...text], picture, foot) {
   return html("div", { class: `panel ${name}` }, html("p", {}, html("b", {}, opening), ...spans), picture, foot);
 }
 
-/** The whole figure for some tokens: its `node`, and `show(state)`. */
-function assemble(tokens, { change, edit, reset }) {
-  const chosen = choice("Query", tokens, (query) => change({ query }));
+/** The whole figure for a number of tokens: its `node`, and `show(state)`. What the tokens are called may change. */
+function assemble(count, { change, edit, reset }) {
+  const rows = Array.from({ length: count }, (_, row) => row);
+  const chosen = choice("Query", rows, (query) => change({ query }));
   const sentence = html("p", { class: "sentence", "aria-live": "polite" });
-  const panels = [
-    comparePanel(tokens, edit),
-    weighPanel(tokens, change),
-    mixPanel(tokens, edit),
-    numbersPanel(tokens, edit, reset),
-  ];
+  const panels = [comparePanel(rows, edit), weighPanel(rows, change), mixPanel(rows, edit), numbersPanel(rows, edit, reset)];
   return {
     node: html("div", { class: "attention" }, chosen.node, sentence, ...panels.map(({ node }) => node)),
     show(state) {
       const found = attend(state.q[state.query], state.k, state.v, state.temperature);
-      chosen.show(state.query);
+      chosen.show(state.query, state.tokens);
       sentence.textContent = describe(state.tokens, state.query, found);
       panels.forEach((part) => part.show(state, found));
     },
@@ -282,20 +299,20 @@ function render({ model, el }) {
     model.save_changes();
   };
   const edit = (trait, row, update) => {
-    const vectors = model.get(trait);
-    change({ [trait]: vectors.with(row, update(vectors[row])) });
+    const rows = model.get(trait);
+    change({ [trait]: rows.with(row, update(rows[row])) });
   };
   const root = html("div", { class: "explorer-figure", role: "group", "aria-label": "The attention explorer" });
   el.append(root);
 
   let figure;
-  let drawn; // the tokens that the figure is made for
+  let count; // of the tokens that the figure is made for
   const redraw = () => {
     const state = read();
     if (!fitsTogether(state)) return; // several traits are being changed, and the rest are still to come
-    if (JSON.stringify(state.tokens) !== JSON.stringify(drawn)) {
-      drawn = state.tokens;
-      figure = assemble(drawn, { change, edit, reset: () => change(start) });
+    if (state.tokens.length !== count) {
+      count = state.tokens.length;
+      figure = assemble(count, { change, edit, reset: () => change(start) });
       root.replaceChildren(figure.node);
     }
     figure.show(state);

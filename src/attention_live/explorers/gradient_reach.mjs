@@ -4,6 +4,7 @@
 import { button, slider } from "./lib/controls.mjs";
 import { html, setAttributes, svg } from "./lib/dom.mjs";
 import { fixed } from "./lib/format.mjs";
+import { complaintOf, wholeWithin, within } from "./lib/rules.mjs";
 import { addStyles } from "./lib/style.mjs";
 
 const TRAITS = ["weight", "activation", "distance"];
@@ -54,6 +55,12 @@ const STYLES = `
   }
 }
 `;
+
+/** What is wrong with a state, in words, and "" where nothing is: the rules of gradient_reach.py. */
+export function complaint(state) {
+  const rules = { weight: within(0, WEIGHT), activation: within(0, ACTIVATION), distance: wholeWithin(1, DISTANCE) };
+  return complaintOf(state, rules);
+}
 
 // The arithmetic
 

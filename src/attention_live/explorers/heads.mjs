@@ -4,9 +4,11 @@
 import { choice } from "./lib/controls.mjs";
 import { html, setAttributes, svg } from "./lib/dom.mjs";
 import { fixed } from "./lib/format.mjs";
+import { complaintOf, wholeWithin } from "./lib/rules.mjs";
 import { addStyles } from "./lib/style.mjs";
 
 const TRAITS = ["tokens", "weights", "layer", "token"];
+const TOLERANCE = 0.01; // how far a row may be from summing to 1, here as in heads.py
 const WORTH_A_LINE = 0.02; // smaller weights are not drawn: they could not be seen
 
 const STYLES = `
@@ -35,6 +37,15 @@ const STYLES = `
   .explorer-figure .heads .sentence { min-height: 2.9em; }
 }
 `;
+
+/** What is wrong with a state of square weights for its tokens, in words, and "" where nothing is: the rules of heads.py. */
+export function complaint(state) {
+  const sum = (row) => row.reduce((total, weight) => total + weight, 0);
+  const isRight = (row) => row.every((weight) => weight >= 0 && weight <= 1) && Math.abs(sum(row) - 1) <= TOLERANCE;
+  const weights = (layers) => (layers.flat(2).every(isRight) ? "" : "must be numbers from 0 to 1 that sum to 1 in each row");
+  const [layer, token] = [wholeWithin(0, state.weights.length - 1), wholeWithin(0, state.tokens.length - 1)];
+  return complaintOf(state, { weights, layer, token });
+}
 
 // The arithmetic
 

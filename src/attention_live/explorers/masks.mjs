@@ -5,6 +5,7 @@ import { softmax } from "./lib/arithmetic.mjs";
 import { button, choice, slider } from "./lib/controls.mjs";
 import { html, setAttributes, svg } from "./lib/dom.mjs";
 import { fixed } from "./lib/format.mjs";
+import { complaintOf, oneOf, wholeWithin } from "./lib/rules.mjs";
 import { addStyles } from "./lib/style.mjs";
 
 const TRAITS = ["lengths", "causal", "window", "convention"];
@@ -46,7 +47,22 @@ const STYLES = `
     & .sentence, & .warning { grid-column: 1 / -1; min-height: 2.9em; }
   }
 }
+@container (min-width: 1000px) { /* on a whole screen: what is chosen and said on the left, the tables beside it */
+  .explorer-figure .masks {
+    grid-template-columns: repeat(3, minmax(0, 1fr)); grid-auto-flow: dense;
+    & > * { grid-row: span 2; }
+    & > :nth-child(-n + 4) { grid-column: 1; }
+    & > .sentence { order: -1; grid-column: 1 / -1; grid-row: auto; min-height: 0; }
+    & > :nth-child(n + 5) { grid-row: span 3; }
+  }
+}
 `;
+
+/** What is wrong with a state of two lengths, in words, and "" where nothing is: the rules of masks.py. */
+export function complaint(state) {
+  const lengths = (values) => values.map(wholeWithin(0, POSITIONS)).find(Boolean) ?? "";
+  return complaintOf(state, { lengths, window: wholeWithin(1, POSITIONS), convention: oneOf(CONVENTIONS) });
+}
 
 // The arithmetic
 

@@ -5,6 +5,7 @@ import { dot } from "./lib/arithmetic.mjs";
 import { button, choice, slider } from "./lib/controls.mjs";
 import { html, setAttributes, svg } from "./lib/dom.mjs";
 import { fixed } from "./lib/format.mjs";
+import { complaintOf, oneOf, wholeWithin } from "./lib/rules.mjs";
 import { addStyles } from "./lib/style.mjs";
 
 const TRAITS = ["d_model", "base", "position", "offset"];
@@ -50,7 +51,20 @@ const STYLES = `
     & .sentence { grid-column: 1 / -1; min-height: 2.9em; }
   }
 }
+@container (min-width: 1000px) { /* on a whole screen: what is chosen and said on the left, the pictures beside it */
+  .explorer-figure .positions {
+    grid-template-columns: repeat(3, minmax(0, 1fr)); grid-auto-flow: dense;
+    & > :nth-child(-n + 3) { grid-column: 1; grid-row: span 2; }
+    & > :nth-child(n + 4) { grid-row: span 3; }
+  }
+}
 `;
+
+/** What is wrong with a state, in words, and "" where nothing is: the rules of positions.py. */
+export function complaint(state) {
+  const [position, offset] = [wholeWithin(0, LAST_POSITION), wholeWithin(0, LARGEST_OFFSET)];
+  return complaintOf(state, { d_model: oneOf(WIDTHS), base: oneOf(BASES), position, offset });
+}
 
 // The arithmetic
 

@@ -6,12 +6,14 @@ import { bar } from "./lib/bar.mjs";
 import { KEEPS_KEYS, button, choice, logSlider } from "./lib/controls.mjs";
 import { html, setAttributes, svg, uniqueId } from "./lib/dom.mjs";
 import { fixed } from "./lib/format.mjs";
+import { complaintOf, oneOf, wholeWithin, within } from "./lib/rules.mjs";
 import { addStyles } from "./lib/style.mjs";
 
 const TRAITS = ["d_k", "divide_by", "std", "query"];
-const LEVELS = 11; // d_k = 2 ** 0 … 2 ** 10, here as in scaling.py, like the two that follow
+const LEVELS = 11; // d_k = 2 ** 0 … 2 ** 10, here as in scaling.py, like the three that follow
 const DIVISORS = ["nothing", "√d_k", "d_k"];
 const QUERIES = 100;
+const SPREAD = [0.25, 4];
 const KEYS = 8;
 const SILENT = 0.01; // a Jacobian smaller than this lets next to nothing through
 const STRONGEST = 0.5; // the largest norm that a Jacobian of softmax can have: two weights of one half
@@ -52,7 +54,23 @@ const STYLES = `
     & .weights .foot { flex-direction: column; align-items: start; justify-content: end; }
   }
 }
+@container (min-width: 1000px) { /* on a whole screen: three controls above three pictures */
+  .explorer-figure .scaling {
+    grid-template-columns: repeat(3, minmax(0, 1fr));
+    & > fieldset { grid-column: auto; align-content: center; }
+    & .weights { grid-column: auto; grid-row: span 2; grid-template-columns: minmax(0, 1fr); }
+    & .weights table { grid-area: auto; }
+    & .weights .foot { flex-direction: row; align-items: center; justify-content: space-between; }
+  }
+}
 `;
+
+/** What is wrong with a state, in words, and "" where nothing is: the rules of scaling.py. */
+export function complaint(state) {
+  const widths = Array.from({ length: LEVELS }, (_, level) => 2 ** level);
+  const query = wholeWithin(0, QUERIES - 1);
+  return complaintOf(state, { d_k: oneOf(widths), divide_by: oneOf(DIVISORS), std: within(...SPREAD), query });
+}
 
 // The arithmetic
 

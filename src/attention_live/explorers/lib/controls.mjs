@@ -8,16 +8,21 @@ import { significant } from "./format.mjs";
 /** JupyterLab takes the arrow keys for itself, unless the element that has the focus says no. */
 export const KEEPS_KEYS = { "data-lm-suppress-shortcuts": "true" };
 
-/** A row of named buttons of which one is chosen: radio buttons, so the arrow keys choose as well. */
+/** A row of named buttons of which one is chosen: radio buttons, so the arrow keys choose as well. The names can be
+ * given anew with each choice that is shown. */
 export function choice(legend, names, choose) {
   const group = uniqueId();
   const radios = names.map((_, i) => html("input", { type: "radio", name: group, value: i, ...KEEPS_KEYS }));
   radios.forEach((radio, i) => radio.addEventListener("change", () => choose(i)));
-  const labels = names.map((name, i) => html("label", {}, radios[i], name));
+  const words = names.map((name) => html("span", {}, name));
+  const labels = words.map((word, i) => html("label", {}, radios[i], word));
   return {
     node: html("fieldset", { class: "choice" }, html("legend", {}, legend), ...labels),
-    show(chosen) {
+    show(chosen, shownNames = names) {
       radios[chosen].checked = true;
+      words.forEach((word, i) => {
+        word.textContent = shownNames[i];
+      });
     },
   };
 }
@@ -59,8 +64,8 @@ export function logSlider({ change, ...options }) {
 
 /** A field for a number of at most `limit` in size. What is no such number is marked and not passed on; when the
  * reader leaves such a field, it shows the last good number again. */
-export function numberField({ label, limit, change }) {
-  const field = html("input", { type: "number", step: "any", min: -limit, max: limit, "aria-label": label });
+export function numberField({ limit, change }) {
+  const field = html("input", { type: "number", step: "any", min: -limit, max: limit });
   let current = NaN;
   const mark = (wrong) => field.setAttribute("aria-invalid", wrong);
   field.addEventListener("input", () => {
@@ -74,11 +79,29 @@ export function numberField({ label, limit, change }) {
   });
   return {
     node: field,
-    show(value) {
+    show(value, label) {
       current = value;
+      field.setAttribute("aria-label", label);
       const typing = field.getAttribute("aria-invalid") === "true";
       const same = field.value !== "" && Number(field.value) === value; // "1." and "1" are the same: leave it alone
       if (!typing && !same) field.value = value;
+    },
+  };
+}
+
+/** A field for a word. Where the reader leaves nothing in it, `fallback` is the word. */
+export function wordField({ label, longest, fallback, change }) {
+  const attributes = { type: "text", maxlength: longest, autocomplete: "off", spellcheck: "false", "aria-label": label };
+  const field = html("input", { ...attributes, ...KEEPS_KEYS });
+  const word = () => field.value.trim() || fallback;
+  field.addEventListener("input", () => change(word()));
+  field.addEventListener("blur", () => {
+    field.value = word();
+  });
+  return {
+    node: field,
+    show(value) {
+      if (word() !== value) field.value = value; // else the reader is typing it: leave it alone
     },
   };
 }

@@ -75,13 +75,12 @@ function gridLines(extent, spacing) {
   return [svg("path", { class: "grid", d: lines.join("") }), svg("path", { class: "axes", d: axes }), ...ticks];
 }
 
-/** A named point in a plane. `kind` is its class and colour; `shape` draws it around (0, 0); `move` is called with
- * the new coordinates when the reader moves it. */
-export function point(plane, { label, name, kind, shape, move }) {
+/** A point in a plane. `kind` says what it is, and gives it its class and colour; `shape` draws it around (0, 0); `move`
+ * is called with the new coordinates when the reader moves it. It is shown with the name of whom it belongs to. */
+export function point(plane, { kind, shape, move }) {
   const reach = svg("circle", { class: "reach", r: 14 });
-  const attributes = { class: `handle ${kind}`, role: "slider", tabindex: 0, "aria-label": label };
-  const handle = svg("g", { ...attributes, ...KEEPS_KEYS }, reach, shape);
-  const title = svg("text", { class: `name ${kind}`, "aria-hidden": "true" }, name);
+  const handle = svg("g", { class: `handle ${kind}`, role: "slider", tabindex: 0, ...KEEPS_KEYS }, reach, shape);
+  const title = svg("text", { class: `name ${kind}`, "aria-hidden": "true" });
   let current = [0, 0];
 
   handle.addEventListener("pointerdown", (event) => {
@@ -104,17 +103,19 @@ export function point(plane, { label, name, kind, shape, move }) {
 
   return {
     node: svg("g", {}, handle, title),
-    show(coordinates) {
+    show(coordinates, name) {
       current = coordinates;
       const [x, y] = plane.place(coordinates);
       setAttributes(handle, {
+        "aria-label": `${kind} of ${name}`,
         transform: `translate(${x} ${y})`,
         "aria-valuenow": coordinates[0],
         "aria-valuemin": -plane.extent,
         "aria-valuemax": plane.extent,
         "aria-valuetext": vector(coordinates),
       });
-      const room = WIDTH / 2 - 4 * name.length;
+      const room = Math.max(0, WIDTH / 2 - 4 * name.length);
+      title.textContent = name;
       setAttributes(title, { x: Math.max(-room, Math.min(room, x)), y: y + (y < 0 ? -13 : 22) });
     },
   };

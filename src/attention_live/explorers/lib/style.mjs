@@ -66,10 +66,11 @@ const SHARED = `
   & .slider small:last-child { justify-self: end; }
   & .slider small { font-size: 12px; color: var(--muted); }
 
-  & input[type="number"] {
+  & input:is([type="number"], [type="text"]) {
     appearance: textfield; width: 100%; margin: 0; padding: 3px 2px; border: 1px solid var(--line); border-radius: 5px;
     background: var(--paper); color: inherit; font: inherit; font-variant-numeric: tabular-nums; text-align: center;
   }
+  & input[type="text"] { padding-inline: 4px; text-align: left; }
   & input[type="number"]::-webkit-inner-spin-button { appearance: none; margin: 0; }
   & input[aria-invalid="true"] { border-color: var(--wrong); outline-color: var(--wrong); color: var(--wrong); }
 
