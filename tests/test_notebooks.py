@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -12,11 +13,13 @@ import yaml
 from attention_live.trial import CLAIMS
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+import set_repository  # noqa: E402
+
 PATHS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 CHAPTERS = [path for path in PATHS if not path.name.startswith("00")]
-REPOSITORY = yaml.safe_load((ROOT / "book" / "_config.yml").read_text(encoding="utf-8"))["repository"]["url"]
-OWNER, NAME = REPOSITORY.split("/")[-2:]
-SITE = f"https://{OWNER.lower()}.github.io/{NAME}"
+CONFIG = yaml.safe_load((ROOT / "book" / "_config.yml").read_text(encoding="utf-8"))
+REPOSITORY = CONFIG["repository"]["url"]
 
 each_notebook = pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
@@ -99,32 +102,40 @@ def test_markdown_is_what_three_renderers_agree_on(path):
 
 
 @each_notebook
-def test_links_and_images_are_absolute(path):
+def test_links_and_images_are_absolute_but_for_links_to_chapters_of_a_book_without_an_address(path):
+    chapters = {f"{other.stem}.ipynb" for other in PATHS}
     for target in re.findall(r"\]\(([^)\s]*)\)", prose(path)):
-        assert target.startswith("https://"), target
+        assert target.startswith("https://") or (not REPOSITORY and target.split("#")[0] in chapters), target
 
 
-@pytest.mark.parametrize("path", [*PATHS, ROOT / "README.md", ROOT / "CONTRIBUTING.md"], ids=lambda path: path.name)
-def test_own_addresses_agree_with_the_books_settings(path):
+@pytest.mark.parametrize("path", set_repository.files(ROOT), ids=lambda path: path.name)
+def test_addresses_agree_with_the_books_settings(path):
+    """If one does not, `make set-repository URL=…` writes all of them anew."""
     text = path.read_text(encoding="utf-8")
-    addresses = re.findall(r"github(?:\.com|\.com/github|usercontent\.com)?/[\w.-]+/attention-live[\w.-]*", text)
-    addresses += re.findall(r"https://colab\.research\.google\.com/github/[\w.-]+/[\w.-]+", text)
-    for address in addresses:
-        assert address.endswith(f"/{OWNER}/{NAME}"), address
-    for site in re.findall(r"https://[\w.-]+\.github\.io/[\w.-]+", text):
-        assert site == SITE
-    assert addresses or path.suffix == ".md"
+    assert set_repository.rewrite(text, path.name, "", REPOSITORY) == text
+    without = set_repository.rewrite(text, path.name, REPOSITORY, "")
+    own = r"colab\.research\.google\.com/github/|github\.io/[\w.-]*/?notebooks/|github[\w./]*/[\w-]+/attention-live"
+    assert not re.findall(own, without)
+
+
+def test_the_settings_have_the_site_s_address():
+    assert CONFIG["html"]["baseurl"] == set_repository.site_address(REPOSITORY)
 
 
 @each_notebook
 def test_opening(path):
     opening, setup = cells(path)[:2]
     assert re.match(r"# (\d+ )?\w.*\n", opening[1])
-    assert f"https://colab.research.google.com/github/{OWNER}/{NAME}/blob/main/notebooks/{path.name}" in opening[1]
-    assert re.search(r"\d+ minutes", opening[1])
+    colab = re.escape(set_repository.phrases(REPOSITORY, path.name)[3])
+    assert re.search(rf"^\*\d+ minutes(, .*)?\. {colab}\*$", opening[1], re.MULTILINE)
     assert "hide-input" in tags(setup[2])
-    assert f"%pip install --quiet git+{REPOSITORY}\n" in setup[1]
     assert "torch.set_num_threads(1)" in setup[1]
+
+
+def test_the_set_up_cells_begin_alike_and_have_the_address():
+    beginnings = {cells(path)[1][1].partition("importlib.invalidate_caches()\n\n")[0] for path in PATHS}
+    assert len(beginnings) == 1
+    assert re.findall(r"^REPOSITORY = (\".*\")", beginnings.pop(), re.MULTILINE) == [f'"{REPOSITORY}"']
 
 
 @each_chapter
@@ -225,7 +236,7 @@ def test_the_minutes_leave_time_to_read(path):
 @each_chapter
 def test_the_front_page_lists_the_chapter_and_its_minutes(path):
     front = "\n".join(source for _, source, _ in cells(PATHS[0], "markdown"))
-    row = re.search(rf"^\| \[.*\]\({re.escape(SITE)}/notebooks/{path.stem}\.html\) .*\|$", front, re.MULTILINE)
+    row = re.search(rf"^\| \[.*\]\((\S+/)?{path.stem}\.(html|ipynb)\) .*\|$", front, re.MULTILINE)
     minutes = re.search(r"\*(\d+) minutes", cells(path)[0][1])[1]
     assert row[0].endswith(f"| {minutes} min |")
 

@@ -1,5 +1,6 @@
 """The scripts that the Makefile calls."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 import run_notebooks  # noqa: E402
-import set_address  # noqa: E402
+import set_repository  # noqa: E402
 
 FIGURE = """
 import matplotlib.pyplot as plt, torch
@@ -69,45 +70,117 @@ def test_a_chapter_that_is_not_there_is_named(tmp_path, monkeypatch):
         run_notebooks.main("77")
 
 
+ADDRESS = "https://github.com/Some-One/another.book"
+
+
 @pytest.fixture
-def copy(tmp_path, monkeypatch):
+def copy(tmp_path):
     """A copy of the files that hold the repository's address."""
-    for name in ("README.md", "CONTRIBUTING.md", "book/_config.yml"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        shutil.copy(ROOT / name, tmp_path / name)
-    shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks", ignore=shutil.ignore_patterns(".*"))
-    monkeypatch.setattr(set_address, "ROOT", tmp_path)
-    monkeypatch.setattr(set_address, "CONFIG", tmp_path / "book" / "_config.yml")
+    for path in set_repository.files(ROOT):
+        target = tmp_path / path.relative_to(ROOT)
+        target.parent.mkdir(exist_ok=True)
+        shutil.copy(path, target)
     return tmp_path
 
 
 def everything(folder):
-    return {path: path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {path.name: path.read_text(encoding="utf-8") for path in set_repository.files(folder)}
 
 
 def test_the_address_moves_everywhere_and_back(copy):
-    before = everything(copy)
-    old = set_address.ADDRESS.search(before[copy / "book" / "_config.yml"])[0]
-    set_address.main("https://github.com/Some-One/another.book/")
-    moved = everything(copy)
-    assert not [path for path, text in moved.items() if old in text]
-    front = moved[copy / "notebooks" / "00_start_here.ipynb"]
-    assert "https://some-one.github.io/another.book/notebooks/02" in front
-    assert "https://colab.research.google.com/github/Some-One/another.book/blob" in front
-    assert "git+https://github.com/Some-One/another.book\\n" in front
-    set_address.main(old)
-    assert everything(copy) == before
+    start, in_use = everything(copy), set_repository.address_in_use(copy)
+    set_repository.main("", copy)
+    without = everything(copy)
+    set_repository.main(ADDRESS, copy)
+    first = everything(copy)
+    assert set_repository.address_in_use(copy) == ADDRESS
+    set_repository.main("https://github.com/someone/else", copy)
+    assert not [name for name, text in everything(copy).items() if "another.book" in text or "ome-" in text]
+    set_repository.main(ADDRESS, copy)
+    assert everything(copy) == first
+    set_repository.main("", copy)
+    assert everything(copy) == without
+    set_repository.main(in_use, copy)
+    assert everything(copy) == start
 
 
-@pytest.mark.parametrize("url", ["", "github.com/a/b", "https://gitlab.com/a/b", "https://github.com/a"])
+def test_with_an_address_every_place_has_it(copy):
+    set_repository.main(f"{ADDRESS}.git/".removesuffix("/"), copy)
+    texts = everything(copy)
+    front = texts["00_start_here.ipynb"]
+    assert "](https://some-one.github.io/another.book/notebooks/02_queries_keys_values.html)" in front
+    assert "(https://colab.research.google.com/github/Some-One/another.book/blob/main/notebooks/00_start_here" in front
+    assert f'REPOSITORY = \\"{ADDRESS}\\"' in front
+    assert f"a copy of [the repository]({ADDRESS})" in front
+    assert f"pip install git+{ADDRESS}`" in texts["README.md"]
+    assert "https://some-one.github.io/another.book/" in texts["README.md"]
+    assert '  baseurl: "https://some-one.github.io/another.book/"' in texts["_config.yml"]
+    assert not [name for name, text in texts.items() if "no public address yet" in text]
+
+
+def test_without_an_address_no_place_points_at_somebody_else_s(copy):
+    set_repository.main(ADDRESS, copy)
+    set_repository.main("", copy)
+    for name, text in everything(copy).items():
+        assert "Some-One" not in text
+        assert ("no public address yet" in text) == (name != "_config.yml"), name
+        assert not re.search(r"colab\.research\.google\.com/github|github\.io/\S*/notebooks/", text), name
+
+
+def test_a_link_that_was_written_by_the_file_s_name_gets_the_address_that_is_in_use(copy):
+    set_repository.main(ADDRESS, copy)
+    path = copy / "notebooks" / "00_start_here.ipynb"
+    before = path.read_text(encoding="utf-8")
+    by_name = before.replace("](https://some-one.github.io/another.book/notebooks/06_masks.html)", "](06_masks.ipynb)")
+    path.write_text(by_name, encoding="utf-8")
+    set_repository.main(ADDRESS, copy)
+    assert by_name != before == path.read_text(encoding="utf-8")
+
+
+def test_the_site_of_an_account_is_at_its_host_s_root():
+    assert set_repository.site_address("https://github.com/Me/book") == "https://me.github.io/book/"
+    assert set_repository.site_address("https://github.com/Me/me.github.io") == "https://me.github.io/"
+
+
+@pytest.mark.parametrize(
+    "url", ["github.com/a/b", "https://gitlab.com/a/b", "https://github.com/a", "https://github.com/a/b c", "none"]
+)
 def test_a_wrong_address_changes_nothing(url, copy):
     before = everything(copy)
     with pytest.raises(SystemExit, match="must read https://github"):
-        set_address.main(url)
+        set_repository.main(url, copy)
     assert everything(copy) == before
+
+
+def test_forgetting_the_address_is_not_taking_it_away():
+    script = subprocess.run([sys.executable, "tools/set_repository.py"], cwd=ROOT, capture_output=True, text=True)
+    assert script.returncode == 1
+    assert (
+        script.stderr == "say which address: make set-repository URL=https://github.com/OWNER/NAME, or URL= for none\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "passed"), [([], ""), (["URL="], ' ""'), ([f"URL={ADDRESS}"], f' "{ADDRESS}"')], ids=["no", "empty", "an"]
+)
+def test_make_hands_the_address_on(given, passed):
+    command = ["make", "--dry-run", "--assume-old=.venv/.ready", "set-repository", *given]
+    shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert shown.splitlines()[-1].rstrip() == f".venv/bin/python tools/set_repository.py{passed}"
+
+
+def test_the_notebooks_keep_the_rules_with_and_without_an_address(copy):
+    for name in ("tests/test_notebooks.py", "tools/set_repository.py", "CONTRIBUTING.md", "book/_toc.yml"):
+        (copy / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, copy / name)
+    for url in ("", ADDRESS):
+        set_repository.main(url, copy)
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={copy}", "tests"]
+        rules = subprocess.run(command, cwd=copy, capture_output=True, text=True)
+        assert rules.returncode == 0, rules.stdout
 
 
 def test_make_lists_its_commands():
     listed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    for command in ("book", "build", "test", "lab", "execute", "lint", "address", "clean"):
+    for command in ("book", "build", "test", "lab", "execute", "lint", "set-repository", "clean"):
         assert f"\n{command} " in "\n" + listed
