@@ -24,7 +24,7 @@ from attention_live.trial import CLAIMS, SIGNS, Verdict
 CLAIMS_FILE = Path(attention_live.__file__).with_name("claims.toml")
 TRIAL = "trial"  # the page with `{verdicts}`
 KINDS = {Verdict("", outcome, "").kind: sign for outcome, sign in SIGNS.items()}
-COUNTED = {"holds": ("holds", "hold"), "limit": ("holds with a limit", "hold with a limit"), "fails": ("fails", "fail")}
+COUNTED = {"holds": ("holds", "hold"), "limit": ("with a limit", "with a limit"), "fails": ("fails", "fail")}
 
 
 class ReadsChapters(SphinxDirective):
@@ -83,9 +83,11 @@ class Chapters(ReadsChapters):
             kinds = [inline(kind, text) for kind, text in self.counts(chapter.verdicts)]
             cards += nodes.list_item(
                 "",
-                paragraph("name", self.link(chapter.title, chapter.docname)),
+                paragraph(
+                    "name", self.link(chapter.title, chapter.docname), inline("minutes", f"{chapter.minutes} min")
+                ),
                 paragraph("builds", nodes.Text(f"You build {chapter.builds}.")),
-                paragraph("facts", inline("minutes", f"{chapter.minutes} min"), tried, *kinds),
+                paragraph("facts", tried, *kinds),
             )
         return [cards]
 
@@ -104,7 +106,7 @@ class Verdicts(ReadsChapters):
             part += nodes.bullet_list("", *(self.row(chapter, verdict) for verdict in chapter.verdicts))
             parts.append(part)
         part = section(nodes.Text(f"Waiting: {len(waiting)} statements"), "trial-waiting")
-        part += paragraph("lead", nodes.Text("They belong to the parts of the book that are still to come."))
+        part += paragraph("", nodes.Text("They belong to the parts of the book that are still to come."))
         items = [
             paragraph("statement", inline("id", claim), nodes.Text(CLAIMS[claim]["statement"])) for claim in waiting
         ]
@@ -153,9 +155,9 @@ class Verdicts(ReadsChapters):
 
 
 def paragraph(name, *parts):
-    """A paragraph of this class, its parts with a space between them."""
+    """A paragraph of these classes, its parts with a space between them."""
     words = [word for part in parts for word in (nodes.Text(" "), part)]
-    return nodes.paragraph("", "", *words[1:], classes=[name])
+    return nodes.paragraph("", "", *words[1:], classes=name.split())
 
 
 def inline(name, text):
