@@ -874,20 +874,29 @@ def test_call_prints_once_and_returns_nothing(exercise, capsys):
     assert capsys.readouterr().out == "✓ 2.3 the mixture is right\n"
 
 
-def test_progress_shows_the_latest_marks(chapter, exercise, capsys):
+def test_progress_shows_the_best_marks(chapter, exercise, capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTENTION_LIVE_PROGRESS", str(tmp_path))
+
     def lines():
         capsys.readouterr()
         chapter.progress()
-        return capsys.readouterr().out.splitlines()
+        return capsys.readouterr().out.splitlines()[:3]
 
     assert lines() == ["○ 0 of 2 exercises solved", "    ○ 2.3  mix", "    ○ 2.4  guess"]
-    exercise(mix)
-    assert lines() == ["○ 1 of 2 exercises solved", "    ✓ 2.3  mix", "    ○ 2.4  guess"]
     exercise(print)
     assert lines()[1] == "    ✗ 2.3  mix"
     exercise(mix)
+    assert lines() == ["○ 1 of 2 exercises solved", "    ✓ 2.3  mix", "    ○ 2.4  guess"]
+    exercise(print)
+    assert lines()[1] == "    ✓ 2.3  mix"
+    assert exercise.state == "✗"
     chapter.exercises[1](0.731)
     assert lines()[0] == "✓ 2 of 2 exercises solved"
+
+
+@pytest.mark.parametrize(("answer", "name"), [(MISTAKES[0].answer, "no softmax"), (mix, ""), (print, ""), (..., "")])
+def test_result_carries_the_mistakes_name(exercise, answer, name):
+    assert exercise.mark(answer).mistake == name
 
 
 def test_exercise_explains_itself(chapter, exercise):

@@ -46,7 +46,7 @@ to make, each a wrong answer with the sentence that a reader gets. A chapter's m
 and in the notebook, `from attention_live.checks import queries_keys_values as check`, then
 
     check.soft_lookup(my_soft_lookup)    shows one line: ○ not attempted, ✗ with the mistake, ✓ with what was verified
-    check.progress()                     shows the state of the chapter's exercises
+    check.progress()                     shows what is solved of the chapter; progress.py has what else it can do
 
 An answer is whatever the cases' `run` can use. By default it is called with the case's inputs by position, or, if the
 reference is no function but a value, it is that value (no case needed; the stub is `my_guess = ...`, and the expected
@@ -69,11 +69,8 @@ tests/test_exercises.py finds every exercise and holds it to this, as far as a t
 '''
 
 import copy
-import html
-import re
-import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -81,6 +78,8 @@ from torch import Tensor
 
 from .compare import apart, brief, class_name, cut, difference, plain
 from .guard import PRINT_LIMIT, Failure, global_state_kept, guarded
+from .progress import Progress, store
+from .result import Result, show
 
 
 def call(answer: Any, *inputs: Any) -> Any:
@@ -167,43 +166,6 @@ def agree(some: Sequence[Outcome], others: Sequence[Outcome]) -> bool:
     return all(a.agrees_with(b) for a, b in zip(some, others, strict=False))
 
 
-@dataclass(frozen=True)
-class Result:
-    """What a check shows: a mark (○, ✗ or ✓), a sentence, and perhaps rows of a label and a text."""
-
-    mark: str
-    text: str
-    rows: Sequence[tuple[str, str]] = ()
-
-    def __repr__(self) -> str:
-        return "\n".join([f"{self.mark} {self.text}", *self._lines()])
-
-    def _repr_html_(self) -> str:
-        # The colour is in the border alone: the text keeps the page's own, light or dark.
-        colour = {"○": "#888888", "✗": "#d55e00", "✓": "#009e73"}[self.mark]
-        content = f"<strong>{self.mark}</strong> " + re.sub("`(.+?)`", r"<code>\1</code>", html.escape(self.text))
-        if self.rows:
-            grid = "display: grid; grid-template-columns: max-content 1fr; column-gap: 1.2em; margin-top: 0.4em"
-            font = "font-family: monospace; font-size: 0.9em; white-space: pre-wrap; overflow-wrap: anywhere"
-            cells = "".join(f"<span>{html.escape(part)}</span>" for row in self.rows for part in row)
-            content += f'<div style="{grid}; {font}">{cells}</div>'
-        return f'<div style="border-left: 4px solid {colour}; padding: 0.2em 0.8em">{content}</div>'
-
-    def _lines(self) -> list[str]:
-        width = max((len(label) for label, _ in self.rows), default=0)
-        return [f"    {label:{width}}  {text}" for label, text in self.rows]
-
-
-def show(result: Result) -> None:
-    """Show a result, once: displayed in IPython and notebooks, with its HTML; printed elsewhere."""
-    if "IPython" in sys.modules and sys.modules["IPython"].get_ipython():
-        from IPython.display import display
-
-        display(result)
-    else:
-        print(result)
-
-
 @dataclass(eq=False)
 class Exercise:
     """An exercise: call it with your answer, and it shows what it thinks of it. `mark` returns that instead.
@@ -222,6 +184,11 @@ class Exercise:
     def __post_init__(self):
         self.__doc__ = f"Exercise {self.number}: call this with your answer. ✓ says: {self.verified}."
 
+    @property
+    def key(self) -> str:
+        """What it is called in the record of progress, such as "2.soft_lookup"; numbers within a chapter may change."""
+        return f"{self.number.partition('.')[0]}.{self.name}"
+
     def __repr__(self) -> str:
         return f"<Exercise {self.number} {self.state}: call it with your answer, {self.name}(...)>"
 
@@ -230,42 +197,49 @@ class Exercise:
         show(self.mark(answer))
 
     def mark(self, answer: Any) -> Result:
-        """Mark an answer, and remember the mark. Raises nothing but the user's own `KeyboardInterrupt`."""
+        """Mark an answer, and remember the mark, on disk as well.
+
+        Raises nothing but the user's own `KeyboardInterrupt`.
+        """
         try:
-            self.state, text, rows = self._judge(answer)
+            found = self._judge(answer)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # what a hostile object does that plain() has not seen
-            self.state, text, rows = "✗", f"this answer cannot be marked: {class_name(type(error))}", []
-        return Result(self.state, cut(f"{self.number} {text}", 500), [(label, cut(part)) for label, part in rows])
+            found = Result("✗", f"this answer cannot be marked: {class_name(type(error))}")
+        self.state = found.mark
+        store.remember(self.key, found.mark)
+        text, rows = cut(f"{self.number} {found.text}", 500), [(label, cut(part)) for label, part in found.rows]
+        return replace(found, text=text, rows=rows)
 
-    def _judge(self, answer: Any) -> tuple[str, str, list[tuple[str, str]]]:
-        """A mark, a sentence and the rows under it."""
+    def _judge(self, answer: Any) -> Result:
+        """What to show, but for the exercise's number, and not cut yet."""
         if answer is ...:
-            return "○", "not attempted yet", []
+            return Result("○", "not attempted yet")
         if callable(self.reference) and not callable(answer):
             kind = class_name(type(answer))
-            return "✗", f"hand in the function itself, without calling it: this is of type `{kind}`", []
+            return Result("✗", f"hand in the function itself, without calling it: this is of type `{kind}`")
         expected = attempts(self.reference, self.cases)  # before an answer has the chance to break anything
         if broken := next((outcome for outcome in expected if outcome.failure or not outcome.is_steady), None):
             what = f"stops with {broken.failure.what}" if broken.failure else "changes from call to call"
             redefined = "Has something it needs been redefined? Restart the kernel and try again."
-            return "✗", f"the check itself does not work here: the right answer {what}. {redefined}", []
+            return Result("✗", f"the check itself does not work here: the right answer {what}. {redefined}")
         outcomes = attempts(answer, self.cases)
         if outcomes[0].failure and outcomes[0].failure.is_stub:
-            return "○", "not attempted yet", []
+            return Result("○", "not attempted yet")
         if agree(outcomes, expected):
-            return "✓", self.verified, _printed(outcomes[0])
+            return Result("✓", self.verified, _printed(outcomes[0]))
         has_result = any(not outcome.failure for outcome in outcomes)
         for mistake in self.mistakes:
             if has_result and agree(outcomes, attempts(mistake.answer, self.cases)):
-                return "✗", f"{mistake.name}: {mistake.sentence}", _printed(outcomes[0])
+                text = f"{mistake.name}: {mistake.sentence}"
+                return Result("✗", text, _printed(outcomes[0]), mistake.name)
         tried = zip(self.cases, outcomes, expected, strict=False)  # out of time, there are fewer outcomes
         case, outcome, right = next(triple for triple in tried if not triple[1].agrees_with(triple[2]))
         text, rows = _explain(case, outcome, right)
         if issubclass(type(answer), type) and not isinstance(self.reference, type):
             rows.append(("note", f"this is the class {class_name(answer)}: is an object of it meant?"))
-        return "✗", text, rows + _printed(outcome)
+        return Result("✗", text, rows + _printed(outcome))
 
 
 def _explain(case: Case, outcome: Outcome, right: Outcome) -> tuple[str, list[tuple[str, str]]]:
@@ -304,10 +278,16 @@ def _printed(outcome: Outcome) -> list[tuple[str, str]]:
 
 
 class Chapter:
-    """The exercises of one chapter, in order."""
+    """The exercises of one chapter, in order, and what shows how many of them are solved."""
 
     def __init__(self):
         self.exercises: list[Exercise] = []
+        self.progress = Progress(self.exercises)
+
+    @property
+    def number(self) -> str:
+        """The chapter's number, that of its exercises."""
+        return self.exercises[0].number.partition(".")[0]
 
     def exercise(self, number: str, name: str, **parts: Any) -> Exercise:
         """Add an exercise; `parts` are the further fields of `Exercise`."""
@@ -317,10 +297,3 @@ class Chapter:
     def names(self) -> list[str]:
         """What tab completion shows: the exercises and `progress`."""
         return [*(exercise.name for exercise in self.exercises), "progress"]
-
-    def progress(self) -> None:
-        """Show the chapter's exercises: ○ not attempted, ✗ tried, ✓ solved."""
-        solved = sum(exercise.state == "✓" for exercise in self.exercises)
-        mark = "✓" if solved == len(self.exercises) else "○"
-        rows = [(f"{exercise.state} {exercise.number}", exercise.name) for exercise in self.exercises]
-        show(Result(mark, f"{solved} of {len(self.exercises)} exercises solved", rows))
