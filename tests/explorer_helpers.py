@@ -1,4 +1,4 @@
-"""What the explorers' tests share: their JavaScript run in node, and traits that refuse bad input.
+"""What the explorers' tests share: their JavaScript run in node, their picture, and traits that refuse bad input.
 
 Node is the one that Playwright's wheel carries, so that no test needs more than requirements.txt.
 """
@@ -36,6 +36,11 @@ def vectors(*size, seed):
 
 def equal(results, expected):
     torch.testing.assert_close(torch.tensor(results, dtype=torch.float64), expected, rtol=0, atol=1e-6)
+
+
+def picture(explorer):
+    """What an explorer on a page shows, its controls' own values aside."""
+    return explorer.inner_text() + "".join(svg.inner_html() for svg in explorer.locator("svg").all())
 
 
 def refuses(explorer, name, value, message):

@@ -10,6 +10,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from explorer_helpers import picture
 from playwright.sync_api import TimeoutError as NotInTime
 
 pytest_plugins = ["browser", "built_site"]
@@ -140,11 +141,6 @@ def test_every_picture_is_there_and_says_what_it_shows(visits):
     assert not [image for image in images if silent(image) or not image["width"]]
 
 
-def picture(explorer):
-    """What an explorer shows, its controls' own values aside."""
-    return explorer.inner_text() + "".join(svg.inner_html() for svg in explorer.locator("svg").all())
-
-
 def test_every_explorer_answers_mouse_and_keyboard(chromium, address, visits):
     found = {v.name.split()[0] for v in visits if v.facts["explorers"]}
     for path in found:
@@ -253,29 +249,39 @@ def test_no_page_loads_from_elsewhere_or_links_to_its_own_site_by_address(site, 
         assert not [link for link in page.links if ".github.io/" in link], path
 
 
-def test_links_to_the_site_s_address_become_relative_and_dead_ones_are_named(tmp_path):
+@pytest.mark.parametrize(
+    ("base", "ending", "no_page", "no_anchor"),
+    [
+        ("https://me.github.io/book/", ".html", "link to a page that does not exist", "link to an anchor that does not"),
+        ("", ".md", "cross-reference target not found", "local id not found"),
+    ],
+    ids=["by the site's address", "by the file's name"],
+)
+def test_links_between_pages_become_relative_and_dead_ones_are_named(base, ending, no_page, no_anchor, tmp_path):
+    two = f"{base}part/two{ending}"
     (tmp_path / "index.md").write_text(
-        "# Home\n\n[there](https://me.github.io/book/part/two.html#qkv-1)\n\n"
-        "[no page](https://me.github.io/book/three.html) [no anchor](https://me.github.io/book/part/two.html#qkv-9)\n"
+        f"# Home\n\n[claim]({two}#qkv-1) [exercise]({two}#exercise-2-3)\n\n"
+        f"[no page]({base}part/three{ending}) [no anchor]({two}#qkv-9)\n"
     )
     (tmp_path / "part").mkdir()
     (tmp_path / "part/two.md").write_text(
         "---\norphan: true\n---\n# Two\n\n## qkv-1: a claim\n\n## Exercise 2.3 ●○○ 5 min\n\n"
-        "[home](https://me.github.io/book/)\n"
+        f"[home]({base or '../index.md'})\n"
     )
     (tmp_path / "conf.py").write_text(
         f"import sys; sys.path.append({str(ROOT / 'book/_extensions')!r})\n"
         "extensions = ['myst_parser', 'sphinx_book_theme', 'attention_book']\n"
         "html_theme = 'sphinx_book_theme'\n"
-        "html_theme_options = {'repository_url': 'https://github.com/Me/book'}\n"
+        "myst_heading_anchors = 3\n"
+        f"html_baseurl = {base!r}\n"
     )
     command = [sys.executable, "-m", "sphinx", "-q", "-b", "html", tmp_path, tmp_path / "out"]
     built = subprocess.run(command, capture_output=True, text=True)
     warnings = [line for line in built.stderr.splitlines() if "WARNING" in line]
     assert len(warnings) == 2, built.stderr
-    assert "page that does not exist: https://me.github.io/book/three.html" in warnings[0]
-    assert "anchor that does not exist: https://me.github.io/book/part/two.html#qkv-9" in warnings[1]
-    home, two = Links(tmp_path / "out/index.html"), Links(tmp_path / "out/part/two.html")
-    assert "part/two.html#qkv-1" in home.links
-    assert "../index.html" in two.links
-    assert {"qkv-1", "exercise-2-3"} <= two.ids
+    assert any(no_page in line and "part/three" in line for line in warnings), warnings
+    assert any(no_anchor in line and "qkv-9" in line for line in warnings), warnings
+    home, page = Links(tmp_path / "out/index.html"), Links(tmp_path / "out/part/two.html")
+    assert {"part/two.html#qkv-1", "part/two.html#exercise-2-3"} <= set(home.links)
+    assert "../index.html" in page.links
+    assert {"qkv-1", "exercise-2-3"} <= page.ids

@@ -1,7 +1,7 @@
 // The heads explorer: where every head of every layer looks, from each token of a sentence.
 // State: tokens (T names), weights (layers × heads × T × T), layer and token (which of them are chosen).
 
-import { choice } from "./lib/controls.mjs";
+import { button, choice } from "./lib/controls.mjs";
 import { html, setAttributes, svg } from "./lib/dom.mjs";
 import { fixed } from "./lib/format.mjs";
 import { complaintOf, wholeWithin } from "./lib/rules.mjs";
@@ -31,7 +31,7 @@ const STYLES = `
   & .card .chosen text { fill: var(--query); font-weight: 700; }
   & .card line { stroke: var(--muted); stroke-width: 1.5px; stroke-linecap: round; }
   & .card line.chosen { stroke: var(--key); stroke-width: 3.5px; }
-  & .hint { font-size: 12px; color: var(--muted); }
+  & .foot { display: flex; gap: 12px; justify-content: space-between; align-items: center; font-size: 12px; color: var(--muted); }
 }
 @container (min-width: 600px) {
   .explorer-figure .heads .sentence { min-height: 2.9em; }
@@ -130,7 +130,7 @@ function card(name, tokens, { point, choose }) {
 }
 
 /** The whole figure for some tokens, layers and heads: its `node`, and `show(state)`. */
-function assemble(tokens, layers, heads, change, point) {
+function assemble(tokens, layers, heads, { change, point, reset }) {
   const layer = choice("Layer", Array.from({ length: layers }, (_, i) => String(i + 1)), (chosen) => change({ layer: chosen }));
   const token = choice("Token", tokens, (chosen) => change({ token: chosen }));
   const sentence = html("p", { class: "sentence", "aria-live": "polite" });
@@ -148,7 +148,7 @@ function assemble(tokens, layers, heads, change, point) {
       token.node,
       sentence,
       html("div", { class: "cards" }, ...cards.map(({ node }) => node)),
-      html("p", { class: "hint" }, hint),
+      html("div", { class: "foot" }, html("p", {}, hint), button("Reset", reset).node),
     ),
     show(state, pointed) {
       const shown = { ...state, token: pointed ?? state.token };
@@ -165,6 +165,7 @@ function assemble(tokens, layers, heads, change, point) {
 function render({ model, el }) {
   addStyles("heads", STYLES);
   const read = () => Object.fromEntries(TRAITS.map((trait) => [trait, model.get(trait)]));
+  const start = read();
   const change = (changes) => {
     for (const [trait, value] of Object.entries(changes)) model.set(trait, value);
     model.save_changes();
@@ -182,10 +183,12 @@ function render({ model, el }) {
     if (made !== drawn) {
       drawn = made;
       pointed = null;
-      figure = assemble(state.tokens, state.weights.length, state.weights[0].length, change, (token) => {
+      const point = (token) => {
         pointed = token;
         figure.show(read(), pointed);
-      });
+      };
+      const reset = () => change(start);
+      figure = assemble(state.tokens, state.weights.length, state.weights[0].length, { change, point, reset });
       root.replaceChildren(figure.node);
     }
     figure.show(state, pointed);
