@@ -252,7 +252,7 @@ def test_no_page_loads_from_elsewhere_or_links_to_its_own_site_by_address(site, 
 @pytest.mark.parametrize(
     ("base", "ending", "no_page", "no_anchor"),
     [
-        ("https://me.github.io/book/", ".html", "link to a page that does not exist", "link to an anchor that does not"),
+        ("https://me.github.io/book/", ".html", "link to a page that does not", "link to an anchor that does"),
         ("", ".md", "cross-reference target not found", "local id not found"),
     ],
     ids=["by the site's address", "by the file's name"],
