@@ -23,7 +23,7 @@ from attention_live.trial import CLAIMS, SIGNS, Verdict
 
 CLAIMS_FILE = Path(attention_live.__file__).with_name("claims.toml")
 TRIAL = "trial"  # the page with `{verdicts}`
-KINDS = {Verdict("", outcome, "").kind: sign for outcome, sign in SIGNS.items()}
+KINDS = {Verdict("", outcome, "").kind: outcome for outcome in SIGNS}
 COUNTED = {"holds": ("holds", "hold"), "limit": ("with a limit", "with a limit"), "fails": ("fails", "fail")}
 
 
@@ -46,9 +46,9 @@ class ReadsChapters(SphinxDirective):
     def counts(self, verdicts):
         """For each kind of verdict that there is: its name, and how many of them in words."""
         counts = Counter(verdict.kind for verdict in verdicts)
-        for kind, sign in KINDS.items():
+        for kind, outcome in KINDS.items():
             if counts[kind]:
-                yield kind, f"{sign} {counts[kind]} {COUNTED[kind][counts[kind] > 1]}"
+                yield kind, f"{SIGNS[outcome]} {counts[kind]} {COUNTED[kind][counts[kind] > 1]}"
 
 
 class Explorer(ReadsChapters):
@@ -120,7 +120,7 @@ class Verdicts(ReadsChapters):
             "",
             paragraph(
                 "head",
-                inline(f"verdict {verdict.kind}", f"{KINDS[verdict.kind]} {verdict.outcome}"),
+                inline(f"verdict {verdict.kind}", f"{SIGNS[verdict.outcome]} {verdict.outcome}"),
                 self.link(claim, chapter.docname, f"#{claim}", ["id"]),
                 inline("notes", f"{'notes' if len(notes) > 1 else 'note'} {', '.join(notes)}"),
             ),
@@ -136,7 +136,7 @@ class Verdicts(ReadsChapters):
 
     def filter(self):
         """The form that trial.mjs shows and works with. Nothing checked means everything."""
-        kinds = {kind: f"{sign} {outcome}" for (outcome, sign), kind in zip(SIGNS.items(), KINDS, strict=True)}
+        kinds = {kind: f"{SIGNS[outcome]} {outcome}" for kind, outcome in KINDS.items()}
         notes = sorted({note for claim in CLAIMS.values() for note in claim["notes"].split()})
         groups = {"verdict": ("Verdict", kinds), "note": ("Note", {note: note for note in notes})}
         boxes = "".join(
@@ -185,15 +185,6 @@ def anchor_cells(app, doctree):
                     cell["ids"].append(f"{verdict.claim}-cell")
 
 
-def read_again(app, env, added, changed, removed):
-    """The pages that have to be read again when a notebook is new: those that depend on the others."""
-    if not any(name.startswith("notebooks/") for name in added):
-        return []
-    return [
-        name for name, files in env.dependencies.items() if any(str(file).endswith(CLAIMS_FILE.name) for file in files)
-    ]
-
-
 def add_script(app, pagename, templatename, context, doctree):
     """Load the filter's script where the filter is."""
     if pagename == TRIAL:
@@ -205,6 +196,5 @@ def setup(app):
     for directive in (Explorer, Tally, Chapters, Verdicts):
         app.add_directive(directive.__name__.lower(), directive)
     app.connect("doctree-read", anchor_cells)
-    app.connect("env-get-outdated", read_again)
     app.connect("html-page-context", add_script)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

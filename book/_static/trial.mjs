@@ -16,7 +16,8 @@ function show() {
   }
   const shown = rows.filter((row) => !row.hidden).length;
   form.querySelector("[role=status]").textContent = `${shown} of ${rows.length} statements`;
-  history.replaceState(null, "", `${location.pathname}${chosen.size ? "?" : ""}${chosen}${location.hash}`);
+  const query = chosen.toString();
+  history.replaceState(null, "", `${location.pathname}${query && `?${query}`}${location.hash}`);
 }
 
 for (const box of form.querySelectorAll("input")) box.checked = start.getAll(box.name).includes(box.value);
