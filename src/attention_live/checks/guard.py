@@ -74,7 +74,7 @@ def guarded(function: Callable[[], Any]) -> tuple[Any, Failure | None, str]:
 def _tried(function: Callable[[], Any]) -> tuple[Any, BaseException | None, str]:
     sink = _Sink()
     try:
-        with contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink), _time_limit(TIME_LIMIT):
+        with contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink), time_limit(TIME_LIMIT):
             return function(), None, sink.text
     except KeyboardInterrupt:
         raise
@@ -117,7 +117,7 @@ def global_state_kept() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _time_limit(seconds: float) -> Iterator[None]:
+def time_limit(seconds: float) -> Iterator[None]:
     """Raise `TimeUp` in the code inside after `seconds`, and again every 0.1 s should that get lost in a `__del__`."""
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
