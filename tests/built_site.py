@@ -14,7 +14,24 @@ BUILD = [Path(sys.executable).with_name("jupyter-book"), "build", "book", "-n", 
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory):
+def build_site():
+    """A function that builds the site of the project in a folder, once, and returns where it lies."""
+
+    def build(project):
+        log = project / "log"
+        if not log.exists():
+            done = subprocess.run(BUILD, cwd=project, capture_output=True, text=True)
+            log.write_text(done.stderr + f"\nended with {done.returncode}")
+        text = log.read_text()
+        assert text.endswith("ended with 0"), text
+        assert "WARNING" not in text, text
+        return project / "book/_build/html"
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory, build_site):
     """The site of the working tree, built in a folder whose name has a space and that holds nothing but its sources.
 
     Several workers of pytest-xdist share it: the first one builds, and the others wait.
@@ -26,12 +43,7 @@ def site(tmp_path_factory):
             for name in ("book", "notebooks", "src"):
                 ignore = shutil.ignore_patterns("_build", "__pycache__", ".ipynb_checkpoints", "*.egg-info")
                 shutil.copytree(ROOT / name, project / name, symlinks=True, ignore=ignore)
-            build = subprocess.run(BUILD, cwd=project, capture_output=True, text=True)
-            (project / "log").write_text(build.stderr + f"\nended with {build.returncode}")
-        log = (project / "log").read_text()
-    assert log.endswith("ended with 0"), log
-    assert "WARNING" not in log, log
-    return project / "book/_build/html"
+        return build_site(project)
 
 
 @pytest.fixture(scope="session")

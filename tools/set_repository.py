@@ -50,7 +50,7 @@ def phrases(url: str, file: str) -> list[str]:
         f'REPOSITORY = \\"{url}\\"',
         f"[Open this chapter in Colab]({colab_address(url, file)})."
         if url
-        else "This copy of the book has no public address yet, so Colab cannot open it.",
+        else "This copy of the book has no public address yet, so Colab and Binder cannot open it.",
         f"a copy of [the repository]({url})" if url else "a copy of the repository",
         f"It is published at {site_address(url)}."
         if url

@@ -20,7 +20,7 @@ SHORT_ANCHORS = {"claim": r"[a-z]+-\d+(?=:)", "exercise": r"Exercise \d+\.\d+"}
 
 
 def choose_buttons(app, config):
-    """Have the theme make the buttons that lead to the repository, or through it to Colab and Binder, if it is known."""
+    """Have the theme make the buttons that lead to the repository, and through it to Colab and Binder, if it is set."""
     options = config.html_theme_options
     published = bool(options.get("repository_url"))
     options["use_repository_button"] = options["use_issues_button"] = published
@@ -49,12 +49,13 @@ def class_details(app, doctree):
 
 
 def tidy_page(app, pagename, templatename, context, doctree):
-    """Show what one clicks most, Colab, Binder and the notebook's download, as plain buttons, and name the front page."""
+    """Show what one clicks most, Colab, Binder and the notebook, as plain buttons, and name the front page."""
     buttons = []
     for button in context["header_buttons"]:
         if button["label"] == "launch-buttons":
-            places = {place["text"]: place | {"label": f"launch-{place['text'].lower()}"} for place in button["buttons"]}
-            buttons += [places["Colab"], places["Binder"]]
+            places = {place["text"]: place for place in button["buttons"]}
+            buttons.append(places["Colab"] | {"icon": "fas fa-play", "label": "launch-colab"})
+            buttons.append(places["Binder"] | {"icon": "fas fa-rocket", "label": "launch-binder"})
         elif button["label"] == "download-buttons":
             if pagename.startswith("notebooks/"):
                 buttons.append(button["buttons"][0] | {"icon": "fas fa-download", "text": "Notebook"})

@@ -29,7 +29,7 @@ UNUSED = (  # within _static
     "vendor",
     "locales",
     "*webpack-macros.html",
-    "images/logo_[djk]*",  # of JupyterHub, JupyterLite and the like
+    "images/logo_*",  # of Colab, JupyterHub and the like
     "basic.css",
     "copybutton_funcs.js",
     "file.png",
