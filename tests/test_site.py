@@ -16,7 +16,7 @@ from playwright.sync_api import TimeoutError as NotInTime
 pytest_plugins = ["browser", "built_site"]
 
 ROOT = Path(__file__).parents[1]
-SETTINGS = [(1280, "light"), (390, "dark")]
+SETTINGS = [(1280, "light"), (360, "dark")]
 
 AXE = {"resultTypes": ["violations"], "preload": False}  # preloading makes axe ask for style sheets at wrong addresses
 
