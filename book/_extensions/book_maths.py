@@ -48,10 +48,11 @@ def set_formula(tex, display):
 
 def formula_html(writer, node, display):
     """The HTML of a node's formula, or its source after a warning."""
-    result = set_formula(node.astext(), display)
+    tex = node.astext().strip()
+    result = set_formula(tex, display)
     if "error" in result:
-        logger.warning("formula that cannot be set: %s: %s", node.astext(), result["error"], location=node)
-    return result.get("html") or f"<code>{writer.encode(node.astext())}</code>"
+        logger.warning("formula that cannot be set: %s: %s", tex, result["error"], location=node)
+    return result.get("html") or f"<code>{writer.encode(tex)}</code>"
 
 
 def write_inline(writer, node):
