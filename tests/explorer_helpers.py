@@ -40,7 +40,8 @@ def equal(results, expected):
 
 def picture(explorer):
     """What an explorer on a page shows, its controls' own values aside."""
-    return explorer.inner_text() + "".join(svg.inner_html() for svg in explorer.locator("svg").all())
+    drawn = "".join(svg.inner_html() for svg in explorer.locator("svg").all())
+    return explorer.inner_text() + drawn.replace(' class=""', "")
 
 
 def refuses(explorer, name, value, message):

@@ -146,6 +146,14 @@ EXPLORERS = {
 }
 
 
+def takes(explorer, traits):
+    try:
+        explorer(**traits)
+    except TraitError:
+        return False
+    return True
+
+
 @pytest.mark.parametrize("name", sorted(EXPLORERS))
 def test_the_rules_are_those_of_the_traits(name):
     """At its limits, every trait takes what the front-end takes, and both refuse the rest."""
@@ -157,10 +165,5 @@ def test_the_rules_are_those_of_the_traits(name):
     assert complaints.pop(0) == ""
     for state, complaint in zip(states, complaints, strict=True):
         new = {trait: value for trait, value in state.items() if value != stored[trait]}
-        try:
-            explorer(**new)
-        except TraitError as error:
-            assert complaint, error
-            assert complaint.split()[0] in new
-        else:
-            assert complaint == "", new
+        assert (complaint == "") == takes(explorer, new), (new, complaint)
+        assert complaint == "" or complaint.split()[0] in new

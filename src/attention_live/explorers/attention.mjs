@@ -112,8 +112,10 @@ function comparePanel(rows, edit) {
     show({ tokens, q, k, query }, { scores, weights }) {
       space.fit([...k, q[query]]);
       keys.forEach((key, i) => key.show(k[i], tokens[i]));
-      queries.forEach((arrow, i) => arrow.node.setAttribute("display", i === query ? "inline" : "none"));
-      queries[query].show(q[query], tokens[query]);
+      queries.forEach((arrow, i) => {
+        arrow.node.setAttribute("display", i === query ? "inline" : "none");
+        arrow.show(q[i], tokens[i]);
+      });
       const best = weights.indexOf(Math.max(...weights));
       const products = k[best].map((x, d) => `${short(q[query][d])} × ${short(x)}`);
       sum.textContent = `${tokens[best]}: q·k = ${products.join(" + ")} = ${short(scores[best])}`;

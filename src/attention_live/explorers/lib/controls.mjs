@@ -14,14 +14,14 @@ export function choice(legend, names, choose) {
   const group = uniqueId();
   const radios = names.map((_, i) => html("input", { type: "radio", name: group, value: i, ...KEEPS_KEYS }));
   radios.forEach((radio, i) => radio.addEventListener("change", () => choose(i)));
-  const words = names.map((name) => html("span", {}, name));
+  const words = names.map((name) => new Text(name));
   const labels = words.map((word, i) => html("label", {}, radios[i], word));
   return {
     node: html("fieldset", { class: "choice" }, html("legend", {}, legend), ...labels),
     show(chosen, shownNames = names) {
       radios[chosen].checked = true;
       words.forEach((word, i) => {
-        word.textContent = shownNames[i];
+        word.data = shownNames[i];
       });
     },
   };

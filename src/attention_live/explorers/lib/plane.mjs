@@ -83,6 +83,8 @@ export function point(plane, { kind, shape, move }) {
   const title = svg("text", { class: `name ${kind}`, "aria-hidden": "true" });
   let current = [0, 0];
 
+  // A finger on a point drags it and does not scroll the page. (Inside an SVG, Chromium knows no touch-action.)
+  handle.addEventListener("touchstart", (event) => event.preventDefault(), { passive: false });
   handle.addEventListener("pointerdown", (event) => {
     handle.setPointerCapture(event.pointerId);
     plane.held = true;

@@ -84,7 +84,7 @@ const SHARED = `
   & .tick { fill: var(--muted); font-size: 10px; text-anchor: middle; }
   & .name.query { font-weight: 600; }
   & .name { text-anchor: middle; font-size: 12px; fill: currentColor; stroke: var(--paper); stroke-width: 4px; paint-order: stroke; pointer-events: none; }
-  & .handle { cursor: grab; touch-action: none; outline: none; fill: currentColor; }
+  & .handle { cursor: grab; outline: none; fill: currentColor; }
   & .handle:active { cursor: grabbing; }
   & .handle .reach { fill: transparent; stroke: none; }
   & .handle:hover .reach { fill: color-mix(in srgb, currentColor 14%, transparent); }
