@@ -22,29 +22,41 @@ FORMS = {
 URLS = {"bibtex": ",\n  url = {{{}}}", "plain": " {}"}
 
 
+def cite(form, config):
+    """The book's citation.
+
+    Args:
+        form: a key of `FORMS`.
+        config: Sphinx' settings.
+
+    Returns:
+        The citation as text.
+    """
+    address = config.html_theme_options.get("repository_url")
+    return FORMS[form].format(
+        author=config.author[0].upper() + config.author[1:],
+        title=config.html_title,
+        year=re.search(r"\d{4}", config.copyright)[0],
+        version=version("attention-live"),
+        url=URLS[form].format(address) if address else "",
+    )
+
+
 class Citation(SphinxDirective):
-    """The book's citation in the form that the argument names, one of `FORMS`."""
+    """The book's citation in the form that the argument names, as a block of text."""
 
     required_arguments = 1
 
     def run(self):
-        """Return the block of text.
+        """Return the block.
 
         Raises:
-            ValueError: there is no such form.
+            DirectiveError: there is no such form.
         """
         form = self.arguments[0]
         if form not in FORMS:
             raise self.error(f"no form {form!r} of a citation; there are {', '.join(FORMS)}")
-        config = self.config
-        address = config.html_theme_options.get("repository_url")
-        text = FORMS[form].format(
-            author=config.author[0].upper() + config.author[1:],
-            title=config.html_title,
-            year=re.search(r"\d{4}", config.copyright)[0],
-            version=version("attention-live"),
-            url=URLS[form].format(address) if address else "",
-        )
+        text = cite(form, self.config)
         return [nodes.literal_block(text, text, language="bibtex" if form == "bibtex" else "text")]
 
 
