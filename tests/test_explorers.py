@@ -302,6 +302,37 @@ def test_typed_numbers_count_and_what_is_no_number_does_not(open_page):
     expect(number).to_have_attribute("aria-invalid", "false")
 
 
+def test_a_token_can_be_typed_and_its_name_changes_everywhere(open_page):
+    page = open_page(example())
+    name = field(page, "token 3")
+    name.fill("")
+    name.press_sequentially("爱 it ")
+    expect(name).to_be_focused()
+    expect(name).to_have_value("爱 it ")
+    expect(sentence(page)).to_contain_text("爱 it looks at group")
+    expect(page.get_by_role("radio", name="爱 it")).to_be_checked()
+    expect(page.get_by_role("slider", name="query of 爱 it")).to_be_visible()
+    expect(field(page, "value of 爱 it, component 2")).to_have_value("-2")
+    expect(page.locator(".mix .name")).to_have_text(["the", "group", "爱 it", "home"])
+    assert page.get_by_text("went").count() == 0
+    name.press("Tab")
+    expect(name).to_have_value("爱 it")
+    assert page.errors == []
+
+
+def test_a_token_without_a_name_goes_by_its_number(open_page):
+    page = open_page(example())
+    name = field(page, "token 3")
+    for nothing in ["", "   "]:
+        name.fill(nothing)
+        expect(sentence(page)).to_contain_text("3 looks at group")
+        expect(name).to_have_value(nothing)
+    name.blur()
+    expect(name).to_have_value("3")
+    page.get_by_role("button", name="Reset").click()
+    expect(name).to_have_value("went")
+
+
 def test_a_large_number_makes_the_plane_larger(open_page):
     page = open_page(example())
     field(page, "value of home, component 2").fill("40")
@@ -328,7 +359,11 @@ LIVE = """async () => {
     const state = JSON.parse(document.querySelector("[data-explorer]").dataset.state);
     const listeners = new Map();
     const on = (event, callback) => listeners.set(event, callback);
-    const model = { get: (name) => state[name], on, off: (event) => listeners.delete(event), save_changes() {} };
+    const off = (event) => listeners.delete(event);
+    const model = {
+        get: (name) => state[name], set: (name, value) => { model.changes[name] = value; }, changes: {}, on, off,
+        save_changes() { window.toPython = model.changes; },
+    };
     const stop = explorer.render({ model, el: document.querySelector("main") });
     window.fromPython = (changes) => {
         for (const [name, value] of Object.entries(changes)) {
@@ -349,6 +384,10 @@ def test_traits_that_python_sets_one_by_one_are_drawn_when_they_fit_together(ope
     page.evaluate("fromPython({ v: [[2, 0], [0, 2]], query: 1 })")
     expect(sentence(page).last).to_have_text("hard looks at all 2 tokens alike, each with 0.50; the output is (1, 1).")
     expect(page.get_by_role("radio", name="soft")).to_have_count(1)
+    page.evaluate("fromPython({ tokens: ['one', 'two'] })")
+    expect(field(page, "token 2").last).to_have_value("two")
+    field(page, "token 1").last.fill("<b>uno</b>")
+    assert page.evaluate("toPython") == {"tokens": ["<b>uno</b>", "two"]}
     assert page.errors == []
     assert page.evaluate("stop()") == 0
 
