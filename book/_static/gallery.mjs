@@ -5,6 +5,7 @@ import { fragmentOf, parsed, stateWith } from "./lib/address.mjs";
 import { button } from "./lib/controls.mjs";
 import { html } from "./lib/dom.mjs";
 
+const INSTEAD = "It shows the chapter's setting instead.";
 const PAUSE = 400; // milliseconds between two changes of the address: Safari allows 100 in 30 seconds
 const WIDTHS = Array.from({ length: 21 }, (_, i) => 600 + 50 * i); // of a figure on the full screen, before it is scaled
 
@@ -63,7 +64,7 @@ function createStage(node, { model, complaint }) {
       following = true;
       for (const [trait, value] of Object.entries(structuredClone(wrong ? stored : asked.state))) model.set(trait, value);
       following = false;
-      notice.textContent = wrong && `The address asks for what this explorer cannot show: ${wrong}. It shows the chapter's setting instead.`;
+      notice.textContent = wrong && `The address asks for what this explorer cannot show: ${wrong}. ${INSTEAD}`;
       node.closest("section").scrollIntoView();
     },
   };
@@ -126,6 +127,7 @@ function enlarge(screen, figure) {
     return { width, scale: Math.min(wide / width, high / figure.offsetHeight) };
   });
   const { width, scale } = trials.reduce((best, trial) => (trial.scale > best.scale ? trial : best));
-  if (scale <= 1) figure.removeAttribute("style");
-  else Object.assign(figure.style, { width: `${width}px`, marginLeft: `${(wide - scale * width) / 2}px`, transformOrigin: "0 0", transform: `scale(${scale})` });
+  const left = (wide - scale * width) / 2;
+  if (scale > 1) figure.style = `width: ${width}px; transform-origin: 0 0; transform: translateX(${left}px) scale(${scale})`;
+  else figure.removeAttribute("style");
 }
