@@ -5,7 +5,7 @@ PY := .venv/bin/python
 READY := .venv/.ready
 SITE := book/_build/html
 
-.PHONY: help book test lab build zip execute lint set-repository clean
+.PHONY: help book test lab build zip execute exercises lint set-repository clean
 .DEFAULT_GOAL := help
 
 help:  ## list these commands
@@ -43,6 +43,9 @@ lab: $(READY)  ## open the notebooks in JupyterLab
 
 execute: $(READY)  ## run the notebooks and store their outputs (CHAPTER=02 for one)
 	$(PY) tools/run_notebooks.py $(CHAPTER)
+
+exercises: $(READY)  ## write reader's copies of the notebooks, without outputs and solutions (FOLDER=…)
+	@$(PY) tools/copy_exercises.py "$(FOLDER)"
 
 lint: $(READY)  ## check style
 	$(PY) -m ruff check .

@@ -54,6 +54,7 @@ processes, nor the one for a single cell are there.
 """
 RANKS = ["○", "✗", "✓"]
 UNKNOWN = "none of the known mistakes"
+PATIENCE = 15  # seconds beyond its time limit that a process has to end itself
 MOST_REPORTED = 4 * 10**6  # bytes that are kept of what one notebook reports
 
 
@@ -137,7 +138,7 @@ def _reports(path: Path, place: Path, seconds: float, memory: int) -> list[dict[
     with contextlib.suppress(subprocess.TimeoutExpired, BrokenPipeError):
         process.stdin.write(json.dumps(job).encode())
         process.stdin.close()
-        process.wait(seconds + 15)  # it ends itself in time, unless it is kept from doing so
+        process.wait(seconds + PATIENCE)  # it ends itself in time, unless it is kept from doing so
     _end(process)
     _running.discard(process)
     listener.join(2)  # no longer: what has got away may hold the other end open
@@ -149,8 +150,9 @@ _running: set[subprocess.Popen] = set()
 
 
 def _listen(process: subprocess.Popen, heard: bytearray) -> None:
-    while part := process.stdout.read1(2**16):
-        heard += part[: MOST_REPORTED - len(heard)]
+    with process.stdout as channel:
+        while part := channel.read1(2**16):
+            heard += part[: MOST_REPORTED - len(heard)]
 
 
 def _end(process: subprocess.Popen) -> None:
@@ -163,34 +165,40 @@ def _end(process: subprocess.Popen) -> None:
 
 
 def _note(notebook: Notebook, reports: Iterable[dict[str, Any]], seconds: float) -> None:
-    """Put into a notebook what was reported of it."""
-    known = {exercise.number for chapter in chapters().values() for exercise in chapter.exercises}
-    cell, has_ended, end = 0, False, 0
+    """Put into a notebook what was reported of it, as far as it makes sense."""
+    book = chapters()
+    numbers = {exercise.number for chapter in book.values() for exercise in chapter.exercises}
+    cell, has_ended, ends = 0, False, []
     for report in reports:
         match report:
-            case {"refused": reason}:
+            case {"refused": str(reason)}:
                 notebook.problem = reason
-            case {"chapters": modules}:
-                notebook.chapters = modules
-            case {"cell": number}:
+            case {"chapters": list(modules)}:
+                notebook.chapters = [name for name in book if name in modules]
+            case {"cell": int(number)}:
                 cell = number
-            case {"error": name}:
+            case {"error": str(name)}:
                 notebook.errors.append(f"cell {cell}: {name}")
-            case {"exercise": number, "mark": mark, "mistake": mistake} if number in known and mark in RANKS:
+            case {"exercise": str(number), "mark": mark, "mistake": str(mistake)} if (
+                number in numbers and mark in RANKS
+            ):
                 notebook.marks[number] = mark, mistake
             case {"done": _}:
                 has_ended = True
-            case {"end": code}:
-                end = code
+            case {"end": int() | None as code}:
+                ends = [code]
     if has_ended or notebook.problem:
         return
     where = f"in cell {cell}" if cell else "before its first cell"
-    if end is None:
-        notebook.problem = f"stopped {where}: it had taken {seconds:g} s"
-    elif end < 0:
-        notebook.problem = f"killed {where} by {signal.Signals(-end).name}: out of memory, a crash, or by itself"
-    else:
-        notebook.problem = f"ended {where}: it left, crashed, or stopped what watches it (exit code {end})"
+    match ends:
+        case []:
+            notebook.problem = f"ended {where}, without a word of why"
+        case [None]:
+            notebook.problem = f"stopped {where}: it had taken {seconds:g} s"
+        case [code] if code < 0:
+            notebook.problem = f"killed {where} by {signal.Signals(-code).name}: out of memory, a crash, or by itself"
+        case [code]:
+            notebook.problem = f"left {where}, with exit code {code}"
 
 
 Marks = dict[str, dict[str, tuple[str, str]]]
@@ -365,7 +373,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise SystemExit(130) from None
     finally:
         pool.shutdown()
-        sys.stdout.reconfigure(errors="replace")
         print(table(done))
         print(
             f"\n{len(done)} of {len(notebooks)} notebooks are in {options.output}/: marks, mistakes, notebooks (.csv)"

@@ -37,9 +37,24 @@ LARGEST_NOTEBOOK = 200 * 10**6  # bytes
 LARGEST_FILE = 10**9  # bytes that a student's code may write to one file
 MORE_PROCESSES = 256  # than there are, threads included; no limit for root
 SET_PARENT_DEATH_SIGNAL, SET_CHILD_SUBREAPER = 1, 36  # of prctl, Linux
-# The magics that start programs, with which something could be installed.
-PROGRAMS = ["pip", "conda", "mamba", "micromamba", "uv", "system", "sx", "script", "cmd", "sh", "bash", "perl", "ruby"]
-PROGRAMS += ["python", "python2", "python3", "pypy"]
+# The magics that do nothing here: those that start programs, and the one that says how figures are shown.
+SILENT = [
+    "matplotlib",
+    "pip",
+    "conda",
+    "mamba",
+    "micromamba",
+    "uv",
+    "system",
+    "sx",
+    "script",
+    "cmd",
+    "sh",
+    "bash",
+    "perl",
+    "ruby",
+]
+SILENT += ["python", "python2", "python3", "pypy"]
 
 
 class RefusedError(Exception):
@@ -237,7 +252,7 @@ def _shell() -> Any:
     shell.system = lambda command: None
     shell.getoutput = lambda command, split=True, depth=0: []
     for kind in ("line", "cell"):
-        for name in PROGRAMS:
+        for name in SILENT:
             shell.register_magic_function(lambda line, cell="": None, kind, name)
     return shell
 
