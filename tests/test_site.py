@@ -34,6 +34,12 @@ FACTS = """() => ({
   text: document.body.innerText,
 })"""
 
+# Those below the fold, too; a broken one is for the tests to find.
+LOAD_PICTURES = """() => Promise.allSettled([...document.images].map((image) => {
+  image.loading = "eager";
+  return image.decode();
+}))"""
+
 # Thousands of words of code come in a few looks. Keep one of each for axe, which takes half a minute for a chapter's
 # contrasts otherwise.
 UNWRAP_TWINS = """() => {
@@ -78,6 +84,7 @@ def visit(chromium, address, path, width, scheme):
     page.on("pageerror", lambda error: complaints.append(str(error)))
     open_page(page, address + path)
     page.evaluate("document.querySelectorAll('details').forEach((details) => { details.open = true; })")
+    page.evaluate(LOAD_PICTURES)
     facts = page.evaluate(FACTS)
     page.evaluate(UNWRAP_TWINS)
     violations = [
