@@ -83,7 +83,7 @@ def copy_katex(app):
 def load_katex(app, pagename, templatename, context, doctree):
     """Have a page with formulas load what they need."""
     if 'class="katex"' in context.get("body", ""):
-        app.add_css_file("katex/katex.min.css", priority=400)  # before the book's own
+        app.add_css_file("katex/katex.min.css")
         app.add_js_file("katex/copy-tex.mjs", type="module")
 
 
