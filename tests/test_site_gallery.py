@@ -1,6 +1,7 @@
 """The gallery: every explorer of the book, its setting in the address, full screen, and three ways to touch it."""
 
 import re
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -15,10 +16,11 @@ from playwright.sync_api import expect
 from attention_live import explorers
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "book/_extensions"))
-from book_gallery import read_gallery
+import book_gallery
 
 pytest_plugins = ["browser", "built_site"]
 
+EXTENSIONS = Path(book_gallery.__file__).parent
 NAMES = sorted(getattr(explorers, name).module for name in explorers.__all__ if name != "Explorer")
 MARKUP = "<img src=x onerror=alert(1)>"
 IN_ADDRESS = "%3Cimg+src%3Dx+onerror%3Dalert(1)%3E"
@@ -68,13 +70,30 @@ def test_an_explorer_is_taken_from_the_first_section_that_is_its_own(tmp_path):
     notebook(tmp_path / "02_c.ipynb", "# C\n\n## Try", "wave", "new", "- after it")
     found = {
         name: (path.name, chapter, section.title, re.search(r'state="(\w+)"', text)[1])
-        for name, (path, chapter, section, text) in read_gallery(tmp_path).items()
+        for name, (path, chapter, section, text) in book_gallery.read_gallery(tmp_path).items()
     }
     assert found == {
         "wave": ("01_b.ipynb", "B", "Try", "01_b"),
         "bar": ("01_b.ipynb", "B", "Try", "01_b"),
         "new": ("02_c.ipynb", "C", "Try", "02_c"),
     }
+
+
+def test_an_explorer_without_a_list_of_what_to_try_is_a_warning(tmp_path):
+    (tmp_path / "notebooks").mkdir()
+    notebook(tmp_path / "notebooks/01_a.ipynb", "# A", "## Try", "wave")
+    notebook(tmp_path / "notebooks/02_b.ipynb", "# B", "## Play\n\n- first", "bar")
+    (tmp_path / "index.md").write_text("# Home\n\n```{gallery}\n```\n\n```{toctree}\n:glob:\nnotebooks/*\n```\n")
+    (tmp_path / "conf.py").write_text(
+        f"import sys; sys.path.append({str(EXTENSIONS)!r})\n"
+        "extensions = ['myst_nb', 'book_gallery']\nnb_execution_mode = 'off'\nmyst_heading_anchors = 2\n"
+    )
+    command = [sys.executable, "-m", "sphinx", "-q", "-b", "html", tmp_path, tmp_path / "out"]
+    built = subprocess.run(command, capture_output=True, text=True)
+    warnings = [line for line in built.stderr.splitlines() if "WARNING" in line]
+    assert len(warnings) == 1, built.stderr
+    assert "01_a.ipynb" in warnings[0]
+    assert "must have a list of what to try, and this has none: Try" in warnings[0]
 
 
 # In the browser

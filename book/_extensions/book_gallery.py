@@ -75,7 +75,7 @@ class Gallery(SphinxDirective):
         items = ITEM.findall(place.text)
         if not items:
             rule = "the section of an explorer must have a list of what to try, and this has none"
-            logger.warning("%s: %s", rule, place.title, location=(f"notebooks/{path.stem}", None))
+            logger.warning("%s: %s", rule, place.title, location=f"notebooks/{path.stem}")
         title = name.replace("_", " ").capitalize()
         link = f"From [{chapter}](/notebooks/{path.name}#{nodes.make_id(place.title)})"
         head = nodes.container(classes=["gallery-head"])
