@@ -32,7 +32,6 @@ UNUSED = (  # within _static
     "images/logo_*",  # of Colab, JupyterHub and the like
     "basic.css",
     "copybutton_funcs.js",
-    "file.png",
     "minus.png",
     "plus.png",
 )

@@ -19,3 +19,15 @@ addEventListener("beforeprint", () => {
 addEventListener("afterprint", () => {
   page.dataset.theme = theme;
 });
+
+// A menu of the page's head closes as menus do: with Escape, and with a click elsewhere.
+for (const menu of document.querySelectorAll("details.dropdown")) {
+  menu.addEventListener("keydown", ({ key }) => {
+    if (key !== "Escape") return;
+    menu.open = false;
+    menu.querySelector("summary").focus();
+  });
+  addEventListener("click", ({ target }) => {
+    if (!menu.contains(target)) menu.open = false;
+  });
+}
