@@ -88,7 +88,7 @@ BAD_MANNERS = [
 ]
 FAKE = """
     import json, os
-    fake = json.dumps({"exercise": "0.1", "mark": "✓", "mistake": "", "text": "ha"})
+    fake = json.dumps({"exercise": "0.1", "mark": "✓", "mistake": ""})
     print(fake)
     for number in range(3, 64):
         try:
@@ -242,7 +242,7 @@ def test_common_mistakes(run):
         {"exercise": "0.1", "name": "shares", "mistake": mistake, "count": count, "students": students}
         for mistake, count, students in [
             ("divided by the largest", "3", "bob; carol; fakes"),
-            ("none of the known mistakes", "1", "dan"),
+            ("the result is wrong in 2 of 2 numbers", "1", "dan"),
         ]
     ]
 
@@ -257,7 +257,9 @@ def test_the_table(run):
     solved = sum(row["0.1"] == "✓" for row in run.rows("marks"))
     handed_in = sum(row["0.1"] != "" for row in run.rows("marks"))
     assert f"solved by {solved} {handed_in} students".split() in [line.split() for line in lines]
-    assert "  0.1  divided by the largest      3  bob, carol, fakes" in lines
+    assert [line.split()[-4:] for line in lines if "divided by the largest" in line] == [
+        ["3", "bob,", "carol,", "fakes"]
+    ]
     total = len(run.rows("notebooks"))
     assert lines[-1].startswith(f"{total} of {total} notebooks are in ")
 
@@ -441,7 +443,8 @@ def test_what_was_run_before_the_end_is_written(tmp_path, how):
     save(tmp_path / "class" / "a" / "a.ipynb", IMPORT, RIGHT)
     save(tmp_path / "class" / "b" / "b.ipynb", IMPORT, "import time; time.sleep(600)")
     name, results = f"GRADE_{uuid.uuid4().hex}", tmp_path / "grades"
-    process = command("grade", tmp_path / "class", "--output", results, "--jobs", 1, env=os.environ | {name: "1"})
+    environment = os.environ | {name: "1", "TMPDIR": str(tmp_path)}  # one that is killed cannot tidy up
+    process = command("grade", tmp_path / "class", "--output", results, "--jobs", 1, env=environment)
     deadline = time.monotonic() + 120
     while not ((results / "marks.csv").exists() and "✓" in (results / "marks.csv").read_text(encoding="utf-8")):
         assert time.monotonic() < deadline

@@ -10,12 +10,16 @@ import time
 import types
 from pathlib import Path
 
+import nbformat
 import pytest
 import torch
 
 from attention_live.checks import chapters, masks, progress, start_here
 from attention_live.checks.engine import Case, Chapter, Mistake
 from attention_live.checks.progress import FORMAT, VERSION, LaterVersionError, Store, UnreadableError, folder, merged
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
+import run_notebooks
 
 SHARES = next(exercise for exercise in start_here.chapter.exercises if exercise.name == "shares")
 
@@ -125,6 +129,17 @@ def test_no_two_exercises_share_a_key():
 def test_what_it_can_do_is_found_by_tab():
     assert {name for name in dir(start_here.progress) if name[0] != "_"} == {"book", "export", "reset", "restore"}
     assert "progress.book()" in repr(start_here.progress)
+
+
+def test_outputs_are_stored_without_the_progress_of_whoever_stores_them(tmp_path):
+    solve()
+    path = tmp_path / "a.ipynb"
+    code = "from attention_live.checks import start_here as check\ncheck.progress()"
+    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)]), path)
+    run_notebooks.run(path)
+    [output] = nbformat.read(path, as_version=4).cells[0].outputs
+    assert output.data["text/plain"].startswith("○ 0 of 1 exercises solved")
+    assert state() == "✓"
 
 
 # What is kept

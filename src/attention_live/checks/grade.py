@@ -35,7 +35,8 @@ Run the notebooks of a class, and say who solved what and which mistakes are com
 Every *.ipynb below FOLDER is run, but for hidden files and folders. A student is named by the folder: all notebooks in
 FOLDER/alice/, and in folders below it, are alice's; a notebook in FOLDER itself is a student named like the file. Which
 chapter a notebook is about is seen from its imports and its exercises' headings. A mark is what the last check of an
-exercise said: ○ not attempted, ✗ wrong, ✓ right; of several notebooks of one chapter, the best counts.
+exercise said: ○ not attempted, ✗ wrong, ✓ right; of several notebooks of one chapter, the best counts. A mistake is
+called by its name or, if the book does not know it, by what the check says of it.
 
 Nothing below FOLDER is changed. OUTPUT, a new folder, gets marks.csv, mistakes.csv and notebooks.csv, which are written
 anew after each notebook.
@@ -46,14 +47,15 @@ output. A cell that fails does not stop the next ones; one that takes longer tha
 !commands, %pip and the like do nothing. What is marked before a notebook crashes or runs out of time counts.
 
 What this is NOT: a prison. The students' code runs with your rights. It can read your files, delete or change them if
-it knows where they are, use the network, stop this very run, and mark itself right. It can start processes up to the
-system's limit if you are root, and its memory limit is for each of them. So run the notebooks of people whom you do not
-trust in a container without network that holds nothing but FOLDER. On macOS, no memory limit is enforced, and what a
-notebook starts in the background may outlive it; on Windows, neither that, nor the limits of memory, files and
-processes, nor the one for a single cell are there.
+it knows where they are, use the network, stop this very run, and mark itself right. The memory limit is for each of the
+processes that it starts, and if you are root it can start as many as the system allows. So run the notebooks of people
+whom you do not trust in a container without network that holds nothing but FOLDER; and start this command elsewhere
+than in FOLDER, from where Python would take a student's csv.py for its own.
+
+On macOS there is no memory limit, and what a notebook starts in the background may outlive it. The same holds on
+Windows, where files, processes and the time of a single cell are not limited either.
 """
 RANKS = ["○", "✗", "✓"]
-UNKNOWN = "none of the known mistakes"
 PATIENCE = 15  # seconds beyond its time limit that a process has to end itself
 MOST_REPORTED = 4 * 10**6  # bytes that are kept of what one notebook reports
 
@@ -68,7 +70,7 @@ class Notebook:
     problem: str = ""
     chapters: list[str] = field(default_factory=list)
     marks: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """By the exercise's number: the mark, and the mistake's name if it has one."""
+    """By the exercise's number: the mark and, if it is ✗, the mistake: its name, or else what the check says of it."""
     errors: list[str] = field(default_factory=list)
     """Of the cells that failed, such as "cell 3: NameError"."""
     seconds: float = 0.0
@@ -202,7 +204,7 @@ def _note(notebook: Notebook, reports: Iterable[dict[str, Any]], seconds: float)
 
 
 Marks = dict[str, dict[str, tuple[str, str]]]
-"""By student and by the exercise's number: the mark, and the mistake's name if it has one."""
+"""By student and by the exercise's number: the mark and, if it is ✗, the mistake."""
 
 
 def best_marks(notebooks: Iterable[Notebook]) -> Marks:
@@ -224,7 +226,7 @@ def common_mistakes(marks: Marks) -> list[tuple[str, str, list[str]]]:
     for student, own in marks.items():
         for number, (mark, mistake) in own.items():
             if mark == "✗":
-                made.setdefault((number, mistake or UNKNOWN), []).append(student)
+                made.setdefault((number, mistake), []).append(student)
     return sorted(((*mistake, students) for mistake, students in made.items()), key=lambda row: (-len(row[2]), row))
 
 
@@ -283,7 +285,7 @@ def table(notebooks: Sequence[Notebook]) -> str:
         rows.append(["solved by", *map(str, by), f"{len(handed_in)} students"])
         parts.append([f"Chapter {chapter.number}, {name.replace('_', ' ')}", *_aligned(rows)])
     if mistakes := common_mistakes(marks):
-        rows = [[number, mistake, str(len(who)), cut(", ".join(who), 80)] for number, mistake, who in mistakes]
+        rows = [[number, cut(mistake, 60), str(len(who)), cut(", ".join(who), 80)] for number, mistake, who in mistakes]
         parts.append(["Mistakes", *_aligned(rows)])
     if troubled := [found for found in notebooks if found.problem or found.errors]:
         rows = [[cut(found.name, 60), cut(found.problem or f"failed: {', '.join(found.errors)}")] for found in troubled]
@@ -366,11 +368,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for ended in tqdm(as_completed(runs), total=len(runs), unit="notebook", leave=False):
             done = sorted([*done, ended.result()], key=lambda notebook: (notebook.student, notebook.name))
             write(options.output, done)
-    except KeyboardInterrupt:
+    except BaseException as error:
         pool.shutdown(wait=False, cancel_futures=True)
         for process in list(_running):
             _end(process)
-        raise SystemExit(130) from None
+        if isinstance(error, KeyboardInterrupt):
+            raise SystemExit(130) from None
+        raise
     finally:
         pool.shutdown()
         print(table(done))

@@ -8,7 +8,7 @@ token, so that nothing a student prints is taken for one; standard output and er
     {"chapters": [module, …]}    whose exercises it works on, before the first cell is run
     {"cell": 3}                  the third cell of the notebook begins
     {"error": "NameError"}       it stopped with this; the next one is run all the same
-    {"exercise": "2.3", "mark": "✗", "mistake": name or "", "text": what the student is told}
+    {"exercise": "2.3", "mark": "✗", "mistake": its name, or what the check says, or ""}
     {"done": true}               the last cell has ended
     {"end": exit code}           how the process ended: minus the signal's number if by one, null if out of time
 
@@ -209,7 +209,8 @@ def _replay(job: dict[str, Any], report: Callable[..., None]) -> None:
 
     def mark_and_report(exercise: Exercise, answer: Any) -> Result:
         result = mark(exercise, answer)
-        report(exercise=exercise.number, mark=result.mark, mistake=result.mistake, text=result.text)
+        said = result.text.removeprefix(f"{exercise.number} ") if result.mark == "✗" else ""
+        report(exercise=exercise.number, mark=result.mark, mistake=result.mistake or said)
         return result
 
     Exercise.mark = mark_and_report
