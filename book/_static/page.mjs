@@ -2,12 +2,14 @@
 
 // A formula or code wider than its column scrolls inside itself. Make it reachable by keyboard then, and only then.
 // (The theme does the same for code and tables, but not for code in a fold that is opened later.)
-const update = ({ target }) => {
+const update = (target) => {
   if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
   else target.removeAttribute("tabindex");
 };
-const observer = new ResizeObserver((entries) => entries.forEach(update));
-for (const wide of document.querySelectorAll("div.math, .highlight pre")) observer.observe(wide);
+const scrollable = document.querySelectorAll("div.math, .highlight pre");
+const observer = new ResizeObserver((entries) => entries.forEach(({ target }) => update(target)));
+for (const wide of scrollable) observer.observe(wide);
+document.fonts.addEventListener("loadingdone", () => scrollable.forEach(update)); // a formula may be wider in its own font
 
 // Paper is light, whatever the screen is.
 const page = document.documentElement;
