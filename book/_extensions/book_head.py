@@ -2,11 +2,12 @@
 
 - Each page is described by its first paragraph, or by `html_meta: description` where its front matter has one.
 - Scripts are deferred, so that none of them holds up the text.
-- A page with explorers names their modules and all that those import, so that the browser fetches them at once instead
-  of one after another.
+- The modules of a page's explorers, and all that its modules import, are named, so that the browser fetches them at
+  once instead of one after another.
 - Where the site has an address, `sitemap.xml` lists its pages and `robots.txt` names the sitemap.
 """
 
+import posixpath
 import re
 import textwrap
 from pathlib import Path
@@ -31,25 +32,20 @@ def describe(doctree):
     return sentences[0] if sentences else textwrap.shorten(text, 160, placeholder=" …")
 
 
-def imported(folder, name):
-    """The module at `folder/name` and all that it imports, as paths within the folder, each once."""
-    found = [name]
+def imported(folders, names):
+    """The modules of these names and all that they import, as paths in `_static`, each once.
+
+    The files are looked for in the folders that make up `_static`; what another extension writes there later is taken
+    to import nothing.
+    """
+    found = list(names)
     for module in found:
-        for path in re.findall(r'^import .* from "(\./.+?)";$', (folder / module).read_text("utf-8"), re.M):
-            target = ((folder / module).parent / path).resolve().relative_to(folder).as_posix()
+        files = [folder / module for folder in folders if (folder / module).exists()]
+        for path in re.findall(r'^import .* from "(\./.+?)";$', files[0].read_text("utf-8"), re.M) if files else ():
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(module), path))
             if target not in found:
                 found.append(target)
     return found
-
-
-def explorers_modules(app, body):
-    """The modules that a page's explorers need, in the order of their names; none for a page without explorers."""
-    folders = [Path(app.confdir, entry).resolve() for entry in app.config.html_static_path]
-    modules = []
-    for name in sorted(set(re.findall(r'data-explorer="(\w+)"', body))):
-        folder = next(folder for folder in folders if (folder / f"{name}.mjs").exists())
-        modules += [module for module in imported(folder, f"{name}.mjs") if module not in modules]
-    return modules
 
 
 def complete_head(app, pagename, templatename, context, doctree):
@@ -57,7 +53,11 @@ def complete_head(app, pagename, templatename, context, doctree):
     given = re.search(r'content="([^"]*)" name="description"', context.get("metatags", ""))
     context["description"] = Markup(given[1]) if given else describe(doctree) if doctree else SEARCHES
     context["described"] = bool(given)
-    context["modules"] = explorers_modules(app, context.get("body", ""))
+    modules = [script for script in context["script_files"] if script.attributes.get("type") == "module"]
+    scripts = [script.filename.removeprefix("_static/") for script in modules]
+    explorers = sorted({f"{name}.mjs" for name in re.findall(r'data-explorer="(\w+)"', context.get("body", ""))})
+    folders = [Path(app.confdir, entry) for entry in app.config.html_static_path]
+    context["modules"] = [name for name in imported(folders, [*explorers, *scripts]) if name not in scripts]
     deferred = []
     for script in context["script_files"]:
         inline = script.attributes.get("body", "")
