@@ -77,7 +77,7 @@ def main() -> None:
 
 
 def _reporter(token: str) -> Callable[..., None]:
-    """What sends reports by this process's standard output, which nothing else can write to any more."""
+    """What sends reports by this process's standard output, which no print reaches any more."""
     channel, nothing = os.dup(1), os.open(os.devnull, os.O_WRONLY)
     for output in (1, 2):
         os.dup2(nothing, output)
