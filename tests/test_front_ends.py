@@ -1,4 +1,4 @@
-"""What runs elsewhere for the reader, and not on this machine: Binder, a dev container, the weekly run in Colab's image."""
+"""What runs elsewhere for the reader, not on this machine: Binder, a dev container, the weekly run in Colab's image."""
 
 import json
 import os
