@@ -9,7 +9,7 @@ SITE := book/_build/html
 .DEFAULT_GOAL := help
 
 help:  ## list these commands
-	@sed -n 's/^\([a-z-]*\):.*## /\1  /p' Makefile | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 18
 
 # Set-up, skipped while what it depends on is unchanged.
 $(READY): requirements.txt pyproject.toml

@@ -117,7 +117,9 @@ def run(notebook: Notebook, seconds: float, memory: int) -> Notebook:
 
 
 def _reports(path: Path, place: Path, seconds: float, memory: int) -> list[dict[str, Any]]:
-    """Replay a notebook in the folder `place`, and read the reports."""
+    """Replay a notebook in a folder inside `place`, and read the reports."""
+    work = place / "work"  # what a notebook does to the folder above it ends at `place`
+    work.mkdir()
     token = secrets.token_hex(16)
     job = {"notebook": str(path.absolute()), "token": token, "path": [os.path.abspath(part) for part in sys.path]}
     job |= {"seconds": seconds, "cell_seconds": seconds / 5, "bytes": memory}
@@ -129,7 +131,7 @@ def _reports(path: Path, place: Path, seconds: float, memory: int) -> list[dict[
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        cwd=place,
+        cwd=work,
         env=environment,
         start_new_session=True,
     )
