@@ -313,4 +313,4 @@ def test_a_file_that_nobody_claims_is_named(build, tmp_path):
     )
     _, warnings = build("book_licences", {"index.md": "# Home\n"}, settings)
     assert any("licence of _static/alien.js" in line for line in warnings)
-    assert not any("own.txt" in line or "sphinx-book-theme.js" in line for line in warnings)
+    assert not any("own.txt" in line or "searchtools.js" in line for line in warnings)

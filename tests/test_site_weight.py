@@ -19,7 +19,7 @@ import book_assets  # noqa: E402
 ASKS = re.compile(r'<(?:script[^>]* src|link rel="(?:stylesheet|preload|modulepreload)"[^>]* href)="([^"]*)"')
 ORPHAN = "---\norphan: true\n---\n# Two\n\n"
 WIDTHS = {360: 740, 1280: 900}
-BUDGETS = {"notebooks/": (300_000, 33), "gallery": (240_000, 36), "": (220_000, 26)}  # bytes and requests
+BUDGETS = {"notebooks/": (250_000, 27), "gallery": (180_000, 27), "": (185_000, 20)}  # bytes and requests
 SLOW = 150  # milliseconds that an answer takes, so that fonts and modules arrive after the text
 
 
@@ -93,7 +93,8 @@ def test_what_no_page_needs_is_not_served(site, pages):
         text = (site / page).read_text(encoding="utf-8")
         asked = ASKS.findall(text)
         assert ("searchindex.js" in "".join(asked)) == (page == "search.html"), page
-        assert sum("site.css" in name for name in asked) == 1, page
+        for joined in ("site.css", "site.js"):
+            assert sum(joined in name for name in asked) == 1, f"{page}: {joined}"
         assert not re.search(r"<script (?![^>]*(?:defer|type=\"module\"))[^>]*src=", text), page
 
 
@@ -218,6 +219,7 @@ def test_a_page_changed_later_keeps_all_pages_in_one_style(published):
     assert len(links) == 1
     assert "site.css?v=" in links.pop()
     assert "blockquote" in (out / "_static/site.css").read_text()
+    assert sum(text.count("site.js?v=") for text in texts) == 2
 
 
 def test_an_icon_that_font_awesome_does_not_have_is_named(published):

@@ -1,13 +1,15 @@
 """Makes what the site serves small, when all its pages are written.
 
 - The style sheets that every page asks for become one, `_static/site.css`, without the rules that no page can need:
-  those whose selector names a class or an id that stands in no page and in no script.
+  those whose selector names a class or an id that stands in no page and in no script. The scripts that every page
+  asks for become one, too, `_static/site.js`.
 - Font Awesome's icons come from its script and fonts, 1.5 MB. The few that the pages use are taken out of the script
   and drawn by the style sheet instead, as masks in the colour of the text.
-- What nothing asks for any more is not published: those scripts and fonts, the joined sheets, source maps.
+- What nothing asks for any more is not published: those scripts and fonts, what was joined, source maps.
 """
 
 import hashlib
+import itertools
 import os
 import re
 import shutil
@@ -20,6 +22,7 @@ from sphinx.util import logging
 logger = logging.getLogger(__name__)
 
 SHEET = "site.css"
+SCRIPT = "site.js"
 FONT_AWESOME = "scripts/fontawesome.js"
 UNUSED = (  # within _static
     "scripts/*.map",
@@ -38,7 +41,9 @@ UNUSED = (  # within _static
 
 LINK = re.compile(r'[ \t]*<link rel="stylesheet"[^>]*? href="(?P<href>[^":]+)"[^>]*>\n?')
 ATTRIBUTE = re.compile(r'\b(?:class|id)=(?:"([^"]*)"|\'([^\']*)\'|([^\s"\'>]+))')
-SCRIPT = re.compile(r"<script[^>]*>(.*?)</script>", re.DOTALL)
+SCRIPT_LINK = re.compile(r'[ \t]*<script defer[^>]*? src="(?P<href>[^":]+)"[^>]*></script>\n?')
+SOURCE_MAP = re.compile(r"^//# sourceMappingURL=.*$", re.MULTILINE)
+INLINE_SCRIPT = re.compile(r"<script[^>]*>(.*?)</script>", re.DOTALL)
 PACKS = {"fas": "fas", "fa-solid": "fas", "far": "far", "fa-regular": "far", "fab": "fab", "fa-brands": "fab"}
 ICON = re.compile(r'<(?:i|span) class="([^"]*\bfa[^"]*)"')
 # (The last two rules say of the theme's search field what it says of the SVGs that Font Awesome's script draws.)
@@ -57,26 +62,48 @@ ICONS = """
 
 
 def shrink(app, exception):
-    """Join and prune the style sheets, draw the icons, link the result in every page, remove what is left over."""
+    """Join and prune what every page loads, draw the icons, link the result in the pages, remove what is left over."""
     if exception or app.builder.format != "html":
         return
     static = Path(app.outdir, "_static")
     pages = {page: page.read_text("utf-8") for page in Path(app.outdir).rglob("*.html") if static not in page.parents}
     leftovers = {path for pattern in UNUSED for path in static.glob(pattern)}
-    sheets = [[asset(page, link["href"]) for link in LINK.finditer(text)] for page, text in pages.items()]
-    if written := [found for found in sheets if found and static / SHEET not in found]:  # else nothing has changed
-        shared = [sheet for sheet in written[0] if all(sheet in found for found in written)]
+    if sheets := shared_files(pages, LINK, static / SHEET):
         scripts = {path for kind in ("*.js", "*.mjs") for path in static.rglob(kind)} - leftovers
         names = used_names(pages.values(), [path.read_text("utf-8") for path in scripts])
-        parts = [prune(sheet.read_text("utf-8"), names, sheet.parent, static) for sheet in shared]
-        text = "\n".join([*parts, icons(pages.values(), static / FONT_AWESOME)])
-        (static / SHEET).write_text(text, encoding="utf-8")
-        version = hashlib.sha256(text.encode()).hexdigest()[:8]
-        for page, html in pages.items():
-            relink(page, html, shared, static, version)
-        leftovers.update(shared)
-    for path in leftovers:
+        parts = [prune(sheet.read_text("utf-8"), names, sheet.parent, static) for sheet in sheets]
+        parts.append(icons(pages.values(), static / FONT_AWESOME))
+        replace_by_one(pages, sheets, LINK, static / SHEET, "\n".join(parts), '<link rel="stylesheet" href="{}">\n')
+    if scripts := shared_files(pages, SCRIPT_LINK, static / SCRIPT):
+        parts = [SOURCE_MAP.sub("", script.read_text("utf-8")) for script in scripts]
+        text = ";" + "\n;\n".join(parts)  # at the very start, the first one's "use strict" would hold for all
+        replace_by_one(pages, scripts, SCRIPT_LINK, static / SCRIPT, text, '<script defer src="{}"></script>\n')
+    for page, text in pages.items():
+        page.write_text(text, encoding="utf-8")
+    for path in leftovers.union(sheets, scripts):
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+
+
+def shared_files(pages, link, joined):
+    """The files for which all newly written pages have such a link, in their order; none when no page is new."""
+    found = [[asset(page, one["href"]) for one in link.finditer(text)] for page, text in pages.items()]
+    new = [files for files in found if files and joined not in files]
+    return [file for file in new[0] if all(file in files for files in new)] if new else []
+
+
+def replace_by_one(pages, files, link, joined, text, tag):
+    """Write one file in the place of several, and in each page's text one link to it in that of the first of theirs."""
+    joined.write_text(text, encoding="utf-8")
+    version = hashlib.sha256(text.encode()).hexdigest()[:8]
+    for page, html in pages.items():
+        address = f"{Path(os.path.relpath(joined, page.parent)).as_posix()}?v={version}"
+        tags = itertools.chain([tag.format(address)], itertools.repeat(""))
+        pages[page] = link.sub(
+            lambda found, page=page, tags=tags: (
+                next(tags) if asset(page, found["href"]) in [*files, joined] else found[0]
+            ),
+            html,
+        )
 
 
 def asset(page, address):
@@ -90,7 +117,7 @@ def used_names(pages, scripts):
     for page in pages:
         for values in ATTRIBUTE.findall(page):
             names.update("".join(values).split())
-        scripts = [*scripts, *SCRIPT.findall(page)]
+        scripts = [*scripts, *INLINE_SCRIPT.findall(page)]
     for script in scripts:
         names.update(re.findall(r"[\w-]+", script))
     return names
@@ -212,21 +239,6 @@ def icons(pages, script):
         rules.append(f':is({styles}).{name}{{width:{int(width) / int(height):.4g}em;--icon:url("{image}")}}')
     licence = script.with_name(f"{script.name}.LICENSE.txt").read_text("utf-8").strip()
     return "\n".join([licence, ICONS.format(packs=",".join(f".{style}" for style in PACKS)), *rules])
-
-
-def relink(page, html, shared, static, version):
-    """Put the link to the joined sheet in the place of the first of those it replaces."""
-    address = f"{Path(os.path.relpath(static / SHEET, page.parent)).as_posix()}?v={version}"
-    link = f'<link rel="stylesheet" href="{address}">\n'
-
-    def replace(found):
-        nonlocal link
-        if asset(page, found["href"]) not in [*shared, static / SHEET]:
-            return found[0]
-        text, link = link, ""
-        return text
-
-    page.write_text(LINK.sub(replace, html), encoding="utf-8")
 
 
 def setup(app):

@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 HERE = Path(__file__).parent
 FOLDER = "licences"
-SHEET = "site.css"  # book_assets joins the style sheets of several projects in it
+SHEET, SCRIPT = "site.css", "site.js"  # in which book_assets joins what several projects made
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ PROJECTS = (
     Project("KaTeX", "MIT", HERE / "katex/LICENSE", ("katex/*.css", "katex/*.mjs")),
     Project("KaTeX fonts", "OFL-1.1", HERE / "licences/katex-fonts.txt", ("katex/fonts/*",)),
     Project("Source Serif 4", "OFL-1.1", HERE.parent / "_static/fonts/OFL.txt", ("fonts/source-serif-4-*",)),
-    Project("Sphinx Book Theme", "BSD-3-Clause", "sphinx-book-theme", (SHEET, "scripts/sphinx-book-*", "images/*")),
-    Project("PyData Sphinx Theme", "BSD-3-Clause", "pydata-sphinx-theme", (SHEET, "scripts/pydata-*")),
+    Project("Sphinx Book Theme", "BSD-3-Clause", "sphinx-book-theme", (SHEET, SCRIPT, "images/*")),
+    Project("PyData Sphinx Theme", "BSD-3-Clause", "pydata-sphinx-theme", (SHEET, SCRIPT)),
     Project("Bootstrap", "MIT", HERE / "licences/bootstrap.txt", (SHEET,)),
     Project(
         "Font Awesome Free",
@@ -47,20 +47,12 @@ PROJECTS = (
         "Sphinx",
         "BSD-2-Clause",
         "sphinx",
-        (
-            SHEET,
-            "doctools.js",
-            "documentation_options.js",
-            "file.png",
-            "language_data.js",
-            "searchtools.js",
-            "sphinx_highlight.js",
-        ),
+        (SHEET, SCRIPT, "file.png", "language_data.js", "searchtools.js"),
     ),
     Project("Accessible Pygments", "BSD-3-Clause", "accessible-pygments", (SHEET,)),
     Project("MyST-NB", "BSD-3-Clause", "myst-nb", (SHEET,)),
-    Project("sphinx-copybutton", "MIT", "sphinx-copybutton", (SHEET, "copybutton.js")),
-    Project("clipboard.js", "MIT", HERE / "licences/clipboard.txt", ("clipboard.min.js",)),
+    Project("sphinx-copybutton", "MIT", "sphinx-copybutton", (SHEET, SCRIPT)),
+    Project("clipboard.js", "MIT", HERE / "licences/clipboard.txt", (SCRIPT,)),
     Project("Tabler Icons", "MIT", HERE / "licences/tabler-icons.txt", ("copy-button.svg", "check-solid.svg")),
 )
 
