@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 import uuid
@@ -82,8 +83,8 @@ BAD_MANNERS = [
     "open('big', 'wb').truncate(2 * 10**9)",
     "import resource; from pathlib import Path\n"
     "assert resource.getrlimit(resource.RLIMIT_NPROC)[1] < len(list(Path('/proc').glob('[0-9]*/task/*'))) + 2000",
-    "while True: pass",
-    "import shutil; shutil.rmtree('.', ignore_errors=True); shutil.rmtree('~', ignore_errors=True)",
+    "import time\nwhile True: time.sleep(0.1)",  # and not `pass`, which would keep the machine busy
+    "import os, shutil\nfor place in ('.', '..', os.path.expanduser('~')): shutil.rmtree(place, ignore_errors=True)",
     "import threading, time; threading.Thread(target=time.sleep, args=(600,)).start()",
     "%matplotlib inline\nimport matplotlib.pyplot as plt; plt.plot([1, 2]); plt.show()",
     "import asyncio; await asyncio.sleep(0)",
@@ -147,7 +148,7 @@ def run(tmp_path_factory):
     work, output = place / "class", place / "results" / "grades"
     chapter_00(work / "alice" / "00_start_here.ipynb", "return numbers / numbers.sum()")
     save(work / "alice" / "again.ipynb", IMPORT, LARGEST)  # the better one counts
-    chapter_00(work / "bob" / "deep" / "er" / "00.ipynb", "return numbers / numbers.max()")
+    save(work / "bob" / "deep" / "er" / "00.ipynb", IMPORT, LARGEST)
     save(work / "carol.ipynb", IMPORT, RIGHT, LARGEST)  # the last check of a notebook counts
     save(work / "dan" / "a.ipynb", IMPORT, "check.shares(lambda numbers: numbers + 1)", "check.progress()")
     for student, deed in DEEDS.items():
@@ -184,10 +185,14 @@ def run(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as said:
         patch.setenv(name, "1")
         patch.setattr(grade, "PATIENCE", 2)
+        (place / "temporary").mkdir()
+        (place / "temporary" / "somebody else's").touch()
+        patch.setattr(tempfile, "tempdir", str(place / "temporary"))  # what is deleted by a failing guard is ours
         grade.main(
             ["grade", str(work), "--output", str(output), "--jobs", "3", "--time-limit", str(SECONDS), "--memory", "3"]
         )
-    return Graded(output, said.getvalue(), before == tree(work), marker.exists(), processes_with(name))
+    left_over = [path.name for path in (place / "temporary").iterdir()], processes_with(name)
+    return Graded(output, said.getvalue(), before == tree(work), marker.exists(), left_over)
 
 
 class Graded:
@@ -235,9 +240,8 @@ def test_marks(run):
 
 
 def test_the_real_chapter_runs_without_an_error(run):
-    for name in ("alice/00_start_here.ipynb", "bob/deep/er/00.ipynb"):
-        row = run.notebook(name)
-        assert (row["chapters"], row["problem"], row["failed cells"]) == ("start_here", "", "")
+    row = run.notebook("alice/00_start_here.ipynb")
+    assert (row["chapters"], row["problem"], row["failed cells"]) == ("start_here", "", "")
 
 
 def test_common_mistakes(run):
@@ -259,7 +263,7 @@ def test_the_table(run):
     ]
     solved = sum(row["0.1"] == "✓" for row in run.rows("marks"))
     handed_in = sum(row["0.1"] != "" for row in run.rows("marks"))
-    assert f"solved by {solved} {handed_in} students".split() in [line.split() for line in lines]
+    assert f"solved by {solved} of {handed_in} students".split() in [line.split() for line in lines]
     assert [line.split()[-4:] for line in lines if "divided by the largest" in line] == [
         ["3", "bob,", "carol,", "fakes"]
     ]
@@ -342,7 +346,7 @@ def test_a_cell_that_fails_does_not_stop_the_next(run):
         "MemoryError",
         "OSError",
         None,
-        "TimeUp",
+        f"longer than {SECONDS / 5:g} s",
         None,
         None,
         None,
@@ -363,7 +367,7 @@ def test_what_is_only_printed_counts_for_nothing(run):
 
 
 def test_nothing_goes_on_running_and_nothing_of_the_class_is_changed(run):
-    assert not run.left_over
+    assert run.left_over == (["somebody else's"], [])
     assert run.is_untouched
 
 
@@ -488,8 +492,9 @@ def test_what_cannot_be_is_refused_before_anything_is_run(arguments, complaint, 
     assert {path.name for path in tmp_path.iterdir()} == {"empty", "class"}
 
 
-def test_help_says_what_is_not_guarded_against():
-    said, errors = command("grade", "--help").communicate()
-    assert not errors
+def test_help_says_what_is_not_guarded_against(capsys):
+    with pytest.raises(SystemExit, match=r"^0$"):
+        grade.main(["grade", "--help"])
+    said = capsys.readouterr().out
     for words in ("A student is named by the folder", "runs with your rights", "container", "Windows"):
         assert words in " ".join(said.split())

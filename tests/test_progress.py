@@ -470,7 +470,7 @@ def test_export_overwrites_nothing(tmp_path):
     with pytest.raises(FileExistsError, match=r"export overwrites nothing, and .*thesis\.json exists"):
         start_here.progress.export(target)
     assert target.read_text() == "years of work"
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match=r"there is no folder .*missing to write p\.json to"):
         start_here.progress.export(tmp_path / "missing" / "p.json")
 
 

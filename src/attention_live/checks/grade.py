@@ -35,8 +35,9 @@ Run the notebooks of a class, and say who solved what and which mistakes are com
 Every *.ipynb below FOLDER is run, but for hidden files and folders. A student is named by the folder: all notebooks in
 FOLDER/alice/, and in folders below it, are alice's; a notebook in FOLDER itself is a student named like the file. Which
 chapter a notebook is about is seen from its imports and its exercises' headings. A mark is what the last check of an
-exercise said: ○ not attempted, ✗ wrong, ✓ right; of several notebooks of one chapter, the best counts. A mistake is
-called by its name or, if the book does not know it, by what the check says of it.
+exercise said: ○ not attempted or not reached, ✗ wrong, ✓ right; of several notebooks of one chapter, the best counts.
+A mistake is called by its name or, if the book does not know it, by what the check says of it. Where a cell failed, it
+is named by its place in the notebook, text cells counted.
 
 Nothing below FOLDER is changed. OUTPUT, a new folder, gets marks.csv, mistakes.csv and notebooks.csv, which are written
 anew after each notebook.
@@ -46,11 +47,11 @@ Each notebook runs in a process of its own, in an empty folder that is deleted a
 output. A cell that fails does not stop the next ones; one that takes longer than a fifth of the time limit is stopped;
 !commands, %pip and the like do nothing. What is marked before a notebook crashes or runs out of time counts.
 
-What this is NOT: a prison. The students' code runs with your rights. It can read your files, delete or change them if
-it knows where they are, use the network, stop this very run, and mark itself right. The memory limit is for each of the
-processes that it starts, and if you are root it can start as many as the system allows. So run the notebooks of people
-whom you do not trust in a container without network that holds nothing but FOLDER; and start this command elsewhere
-than in FOLDER, from where Python would take a student's csv.py for its own.
+What this is NOT: a prison. The students' code runs with your rights. It can read your files, delete or change them (one
+shutil.rmtree with a wrong path is enough), use the network, stop this very run, and mark itself right. The memory limit
+is for each of the processes that it starts, and if you are root it can start as many as the system allows. So run the
+notebooks of people whom you do not trust in a container without network that holds nothing but FOLDER; and start this
+command elsewhere than in FOLDER, from where Python would take a student's csv.py for its own.
 
 On macOS there is no memory limit, and what a notebook starts in the background may outlive it. The same holds on
 Windows, where files, processes and the time of a single cell are not limited either.
@@ -284,11 +285,11 @@ def table(notebooks: Sequence[Notebook]) -> str:
             solved = f"{_solved(of_chapter)} of {len(numbers)}"
             rows.append([cut(student, 40), *(of_chapter.get(number, [""])[0] for number in numbers), solved])
         by = [sum(own.get(number, [""])[0] == "✓" for own in handed_in.values()) for number in numbers]
-        rows.append(["solved by", *map(str, by), f"{len(handed_in)} students"])
+        rows.append(["solved by", *map(str, by), f"of {len(handed_in)} students"])
         parts.append([f"Chapter {chapter.number}, {name.replace('_', ' ')}", *_aligned(rows)])
     if mistakes := common_mistakes(marks):
         rows = [[number, cut(mistake, 60), str(len(who)), cut(", ".join(who), 80)] for number, mistake, who in mistakes]
-        parts.append(["Mistakes", *_aligned(rows)])
+        parts.append(["Mistakes, the most common first", *_aligned(rows)])
     if troubled := [found for found in notebooks if found.problem or found.errors]:
         rows = [[cut(found.name, 60), cut(found.problem or f"failed: {', '.join(found.errors)}")] for found in troubled]
         parts.append(["Not run to the end, or not without an error", *_aligned(rows)])

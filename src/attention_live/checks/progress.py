@@ -65,11 +65,11 @@ def read(path: Path) -> dict[str, Any]:
         OSError: the file is missing or may not be read.
     """
     if path.stat().st_size > LARGEST:
-        raise UnreadableError(f"{path} is too large to be a file of progress")
+        raise UnreadableError(f"{path} is no progress of this book: it is too large")
     try:
         content = json.loads(path.read_bytes())
     except (ValueError, RecursionError):
-        raise UnreadableError(f"{path} is no JSON") from None
+        raise UnreadableError(f"{path} is no progress of this book: it is no JSON") from None
     version = content.get(FORMAT) if isinstance(content, dict) else None
     if not isinstance(version, int) or not isinstance(content.get("exercises"), dict):
         raise UnreadableError(f"{path} is no progress of this book")
@@ -251,11 +251,14 @@ class Progress:
 
         Raises:
             FileExistsError: there is something at `path`, and nothing is overwritten.
+            FileNotFoundError: there is no such folder.
             OSError: the file cannot be written.
         """
         target = Path(path).expanduser().absolute()
         if os.path.lexists(target):
             raise FileExistsError(f"export overwrites nothing, and {target} exists: choose another name")
+        if not target.parent.is_dir():
+            raise FileNotFoundError(f"there is no folder {target.parent} to write {target.name} to")
         words = store.words()
         _write(target, {FORMAT: VERSION, "exercises": words})
         show(Result("✓", f"exported: {_counted(words)}", [("written to", str(target)), *_notes()]))

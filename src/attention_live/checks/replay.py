@@ -7,7 +7,7 @@ token, so that nothing a student prints is taken for one; standard output and er
     {"refused": why}             the file is no notebook, or none of this book; nothing was run
     {"chapters": [module, …]}    whose exercises it works on, before the first cell is run
     {"cell": 3}                  the third cell of the notebook begins
-    {"error": "NameError"}       it stopped with this; the next one is run all the same
+    {"error": "NameError"}       it stopped with this, or "longer than 60 s"; the next one is run all the same
     {"exercise": "2.3", "mark": "✗", "mistake": its name, or what the check says, or ""}
     {"done": true}               the last cell has ended
     {"end": exit code}           how the process ended: minus the signal's number if by one, null if out of time
@@ -38,23 +38,8 @@ LARGEST_FILE = 10**9  # bytes that a student's code may write to one file
 MORE_PROCESSES = 256  # than there are, threads included; no limit for root
 SET_PARENT_DEATH_SIGNAL, SET_CHILD_SUBREAPER = 1, 36  # of prctl, Linux
 # The magics that do nothing here: those that start programs, and the one that says how figures are shown.
-SILENT = [
-    "matplotlib",
-    "pip",
-    "conda",
-    "mamba",
-    "micromamba",
-    "uv",
-    "system",
-    "sx",
-    "script",
-    "cmd",
-    "sh",
-    "bash",
-    "perl",
-    "ruby",
-]
-SILENT += ["python", "python2", "python3", "pypy"]
+SILENT = ["matplotlib", "pip", "conda", "mamba", "micromamba", "uv", "system", "sx", "script", "cmd", "sh", "bash"]
+SILENT += ["perl", "ruby", "python", "python2", "python3", "pypy"]
 
 
 class RefusedError(Exception):
@@ -198,7 +183,7 @@ def _replay(job: dict[str, Any], report: Callable[..., None]) -> None:
     from attention_live.checks import chapters
     from attention_live.checks.compare import class_name, cut
     from attention_live.checks.engine import Exercise, Result
-    from attention_live.checks.guard import time_limit
+    from attention_live.checks.guard import TimeUp, time_limit
 
     worked_on = _chapters_of(cells, {name: chapter.number for name, chapter in chapters().items()})
     if not worked_on:
@@ -227,7 +212,8 @@ def _replay(job: dict[str, Any], report: Callable[..., None]) -> None:
         except BaseException as raised:  # time ran out once more while the first time was dealt with
             error = raised
         if error is not None:
-            report(error=cut(class_name(type(error))))
+            kind = class_name(type(error))
+            report(error=f"longer than {job['cell_seconds']:g} s" if isinstance(error, TimeUp) else cut(kind))
         with contextlib.suppress(Exception):  # a figure that was shown in Jupyter is closed after its cell
             sys.modules["matplotlib.pyplot"].close("all")
     report(done=True)
