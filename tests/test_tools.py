@@ -182,5 +182,6 @@ def test_the_notebooks_keep_the_rules_with_and_without_an_address(copy):
 
 def test_make_lists_its_commands():
     listed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    for command in ("book", "build", "test", "lab", "execute", "lint", "set-repository", "clean"):
+    for command in ("book", "build", "zip", "test", "lab", "execute", "exercises", "lint", "set-repository", "clean"):
         assert f"\n{command} " in "\n" + listed
+    assert all(re.match(r"[a-z-]+ +$", line[:18]) and line[18] != " " for line in listed.splitlines()), "in two columns"
