@@ -50,8 +50,8 @@ DEEDS = {
     "leaves": "import os; os._exit(3)",
     "crashes": "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)",
     "shoots its watch": "import os, signal, time; os.kill(os.getppid(), signal.SIGKILL); time.sleep(600)",
-    "stops its watch": "import os, signal; os.kill(os.getppid(), signal.SIGSTOP)",
-    "hangs": """
+    "1 stops its watch": "import os, signal; os.kill(os.getppid(), signal.SIGSTOP)",
+    "1 hangs": """
         import time
         while True:
             try:
@@ -71,7 +71,7 @@ DEEDS = {
         subprocess.Popen(["sleep", "600"], start_new_session=True)
         """,
 }
-"""What stands between a right answer and the end of a notebook."""
+"""What stands between a right answer and the end of a notebook. Those with a 1 take longest, and so begin first."""
 
 BAD_MANNERS = [
     "import sys; sys.exit(1)",
@@ -319,8 +319,8 @@ def test_what_was_right_before_or_after_a_bad_deed_counts(run, student):
         "leaves": "left in cell 3, with exit code 3",
         "crashes": "killed in cell 3 by SIGSEGV: out of memory, a crash, or by itself",
         "shoots its watch": "ended in cell 3, without a word of why",
-        "stops its watch": "",
-        "hangs": f"stopped in cell 3: it had taken {SECONDS:g} s",
+        "1 stops its watch": "",
+        "1 hangs": f"stopped in cell 3: it had taken {SECONDS:g} s",
         "closes everything": "left in cell 3, with exit code 0",
         "multiplies": "",
         "installs": "",
