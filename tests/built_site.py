@@ -1,4 +1,4 @@
-"""The built site for the tests that look at it, built once for all of them: `pytest_plugins = ["browser", "built_site"]`."""
+"""The built site for the tests that look at it, built once for all: `pytest_plugins = ["browser", "built_site"]`."""
 
 import os
 import shutil
