@@ -31,3 +31,19 @@ def test_heatmap_passes_options_on():
     plots.heatmap(torch.eye(2), ["a", "b"], ["x", "y"], ax=ax, title="", annot=False, vmax=4)
     assert not ax.texts
     assert ax.collections[0].get_clim() == (0, 4)
+
+
+@pytest.mark.parametrize("cmap", ["Blues", "GnBu", "cividis", "vlag"])
+def test_heatmap_writes_each_number_so_that_it_can_be_read_on_its_cell(cmap):
+    _, ax = plt.subplots()
+    plots.heatmap(torch.linspace(0, 1, 60).view(6, 10), list("abcdef"), list("abcdefghij"), ax=ax, title="", cmap=cmap)
+    light = [relative_luminance(color) for color in ax.collections[0].get_facecolors()]
+    for cell, number in zip(light, ax.texts, strict=True):
+        dark, bright = sorted((cell, relative_luminance(number.get_color())))
+        assert (bright + 0.05) / (dark + 0.05) >= 4.5
+
+
+def relative_luminance(color) -> float:
+    """How light a colour is, from 0 for black to 1 for white, as WCAG defines it."""
+    red, green, blue = ((c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4) for c in mpl.colors.to_rgb(color))
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
