@@ -7,9 +7,9 @@ pytest_plugins = ["browser", "built_site"]
 
 CHAPTER = "notebooks/02_queries_keys_values.html"
 
-# What has the keyboard's focus: what it is, whether a ring of two pixels marks it (itself, its label or, in a drawing,
-# its reach), whether it can be seen (of a choice its label), and whether it stands behind all that had the focus
-# before. null: the page itself.
+# What has the keyboard's focus: what it is, whether a ring of two pixels marks it (itself, its label, the search field
+# around it or, in a drawing, its reach) and only once, whether it can be seen (of a choice its label), and whether it
+# stands behind all that had the focus before. null: the page itself.
 FOCUSED = """() => {
   const element = document.activeElement;
   if (element === document.body) return null;
@@ -17,7 +17,7 @@ FOCUSED = """() => {
     (outlineStyle !== "none" && parseFloat(outlineWidth) >= 2 && !/^rgba.* 0\\)$/.test(outlineColor)) ||
     boxShadow.split(/, (?=rgb)/).some((part) => /^rgb\\(.* [2-9]px$/.test(part)) ||
     (drawn && stroke !== "none" && parseFloat(strokeWidth) >= 2);
-  const label = element.closest("label");
+  const label = element.closest("label, form.bd-search");
   const reach = element.querySelector(".reach");
   const shown = element.matches("[type=radio], [type=checkbox]") ? label : element;
   const box = shown.getBoundingClientRect();
@@ -31,6 +31,7 @@ FOCUSED = """() => {
     what: `${element.tagName} ${element.getAttribute("class")}: ${element.textContent.trim().slice(0, 40)}`,
     marked: ringed(getComputedStyle(element)) || Boolean(label && ringed(getComputedStyle(label)))
       || Boolean(reach && ringed(getComputedStyle(reach), true)),
+    once: !(element.matches(".bd-search *") && ringed(getComputedStyle(element))),
     seen: opacity > 0.9 && box.width > 0 && box.height > 0
       && box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth,
     behind,
@@ -41,6 +42,16 @@ FOCUSED = """() => {
 LONGEST_LINE = """() => Math.max(0, ...[...document.querySelectorAll("article p")]
   .filter((p) => p.textContent.length > 300 && p.clientHeight && !p.querySelector(".math"))
   .map((p) => p.textContent.length / Math.round(p.clientHeight / parseFloat(getComputedStyle(p).lineHeight))))"""
+
+# The section of the last heading above a fifth of the window, and which ones the contents mark, in looks and for a
+# screen reader.
+CONTENTS = """() => {
+  const links = [...document.querySelectorAll(".bd-sidebar-secondary .page-toc a")];
+  const above = links.map((link) => link.hash.slice(1)).filter((id) =>
+    document.getElementById(id).querySelector("h2, h3").getBoundingClientRect().top <= innerHeight / 5);
+  const ids = (chosen) => links.filter(chosen).map((link) => link.hash.slice(1));
+  return [above.slice(-1), ids((a) => a.matches(".active")), ids((a) => a.matches("[aria-current]"))];
+}"""
 
 
 @pytest.fixture
@@ -75,7 +86,7 @@ def open_at(chromium, address):
 def test_the_keyboard_goes_through_a_page_in_order_and_shows_where_it_is(path, width, scheme, open_at):
     page = open_at(path, width, scheme)
     page.add_style_tag(content="* { transition: none !important }")
-    page.evaluate("document.activeElement.blur()")  # the search page gives its field the focus
+    page.evaluate("document.body.tabIndex = -1; document.body.focus()")  # the search page gives its field the focus
     stops = []
     for _ in range(600):
         page.keyboard.press("Tab")
@@ -85,7 +96,7 @@ def test_the_keyboard_goes_through_a_page_in_order_and_shows_where_it_is(path, w
         stops.append(stop)
     assert stop is None, "the end of the page was not reached"
     assert len(stops) > 4
-    for virtue in ("marked", "seen", "behind"):
+    for virtue in ("marked", "once", "seen", "behind"):
         assert not [stop["what"] for stop in stops if not stop[virtue]], f"not {virtue}"
 
 
@@ -129,6 +140,27 @@ def test_the_contents_say_where_one_is(open_at):
         page.evaluate("(id) => document.getElementById(id).scrollIntoView()", heading)
         expect(page.locator(f".bd-sidebar-secondary a[href='#{heading}']")).to_contain_class("active")
     expect(page.locator(".bd-sidebar-primary .current > a")).to_have_text("2 Queries, keys, values")
+
+
+@pytest.mark.parametrize("path", ["notebooks/01_why_self_attention.html", CHAPTER])
+def test_the_contents_keep_up_with_who_scrolls(path, open_at):
+    page = open_at(path)
+    page.evaluate(
+        "document.querySelectorAll('details.hint, details.solution').forEach((fold) => fold.toggleAttribute('open'))"
+    )
+    end = page.evaluate("document.documentElement.scrollHeight - innerHeight")
+    steps = [*range(0, end - 800, 400), end - 1000, 3000, 0]
+    seen = set()
+    for step in steps:
+        page.evaluate("(to) => scrollTo(0, to)", step)
+        page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        expected, marked, current = page.evaluate(CONTENTS)
+        assert marked == current == expected, step
+        seen.add(*expected or [None])
+    assert len(seen) > 15
+    assert marked == []
+    page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+    expect(page.locator(".bd-sidebar-secondary a").last).to_have_attribute("aria-current", "true")
 
 
 def test_each_page_leads_to_the_next_and_back(open_at):

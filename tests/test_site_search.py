@@ -36,6 +36,11 @@ CHAPTERS = {
     "掩码": "06_masks",
 }
 
+PAGE_TEXT = """async (address) => {
+  const html = await (await fetch(address)).text();
+  return new DOMParser().parseFromString(html, "text/html").querySelector("article").textContent;
+}"""
+
 
 @pytest.fixture(scope="module")
 def search(chromium, address):
@@ -58,10 +63,15 @@ def search(chromium, address):
     page.close()
 
 
+def chapters(results):
+    """The pages of some results, without the glossary."""
+    return {link.split("#")[0] for link, _ in results} - {"glossary.html"}
+
+
 @pytest.mark.parametrize("query", CHAPTERS)
 def test_the_chapter_of_a_term_comes_first_after_the_glossary(query, search):
     found = [link for link, _ in search(query) if not link.startswith("glossary.html")]
-    assert found[0] == f"notebooks/{CHAPTERS[query]}.html"
+    assert found[0].split("#")[0] == f"notebooks/{CHAPTERS[query]}.html"
 
 
 @pytest.mark.parametrize("query", ["softmax", "rope", "LayerNorm", "vanishing gradient", "注意力", "头"])
@@ -74,14 +84,14 @@ def test_a_term_of_the_glossary_is_explained_at_once(query, search):
 
 
 def test_a_part_of_a_chinese_term_finds_the_term(search):
-    whole, part = ({link for link, _ in search(query)} for query in ("自注意力", "注意力"))
+    whole, part = (chapters(search(query)) for query in ("自注意力", "注意力"))
     assert {"notebooks/01_why_self_attention.html", "notebooks/02_queries_keys_values.html"} <= whole < part
 
 
 def test_a_longer_chinese_query_is_cut_into_what_the_book_knows(search):
-    known = {link for link, _ in search("自注意力") if "#" not in link}
-    assert {link for link, _ in search("什么是自注意力机制")} == known
-    both = {link for link, _ in search("softmax和注意力")}
+    known = chapters(search("自注意力"))
+    assert chapters(search("什么是自注意力机制")) == known
+    both = chapters(search("softmax和注意力"))
     assert "notebooks/02_queries_keys_values.html" in both
 
 
@@ -91,12 +101,49 @@ def test_an_excerpt_is_of_the_text(search):
             assert query.strip("√") in excerpt.lower(), link
             assert "On this page" not in excerpt
             assert "dkd" not in excerpt, "a formula is quoted twice"
+            assert "\\" not in excerpt, "a formula is quoted in TeX"
+
+
+def test_an_excerpt_is_cut_between_words(search):
+    for link, excerpt in search("shape"):
+        text = search.page.evaluate(PAGE_TEXT, link.split("#")[0])
+        first, *_, last = excerpt.removeprefix("… ").removesuffix(" …").split()
+        assert first in text.split(), excerpt
+        assert last in text.split(), excerpt
+
+
+def test_a_result_leads_to_the_section_of_its_first_match(search):
+    found = dict(search("softmax"))
+    link = next(link for link in found if link.startswith("notebooks/06"))
+    search.page.locator(f"#search-results a[href='{link}']").click()
+    search.page.wait_for_load_state("networkidle")
+    section = search.page.locator(f"[id='{link.split('#')[1]}']")
+    expect(section.locator(".highlighted").first).to_be_visible()
+    assert section.evaluate("(section) => section.contains(document.querySelector('article .highlighted'))")
+    expect(section.locator("h2, h3").first).to_be_in_viewport()
+    hide = search.page.locator(".highlight-link a")
+    assert hide.evaluate("(link) => getComputedStyle(link, '::before').content") == "none"
+    hide.click()
+    expect(search.page.locator(".highlighted")).to_have_count(0)
+
+
+def test_the_glossary_stands_once_under_the_name_of_the_term(search):
+    search("softmax")
+    titles = search.page.locator("#search-results li > a").all_inner_texts()
+    assert [title for title in titles if "Glossary" in title] == ["Glossary: softmax"]
+    assert search.page.locator(".search-summary").inner_text() == f"{len(titles)} results"
+
+
+def test_the_field_has_the_focus(search):
+    search("softmax")
+    expect(search.page.locator(".bd-search-container input")).to_be_focused()
 
 
 @pytest.mark.parametrize("query", ["zzyzx", "注射"])
 def test_who_finds_nothing_is_told_what_to_do(query, search):
     assert search(query) == []
-    assert "glossary" in search.page.locator(".search-summary").inner_text()
+    search.page.locator(".search-summary a").click()
+    search.page.wait_for_url("**/glossary.html")
 
 
 def test_a_query_stays_text(search):
@@ -118,7 +165,7 @@ def test_the_keyboard_reaches_the_search_from_any_page(width, chromium, address)
     page.keyboard.type("旋转")
     page.keyboard.press("Enter")
     page.wait_for_url("**/search.html?q=*")
-    expect(page.locator("#search-results a[href='notebooks/05_positional_encoding.html']")).to_be_visible()
+    expect(page.locator("#search-results a[href^='notebooks/05_positional_encoding.html']")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.close()
 

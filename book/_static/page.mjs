@@ -33,3 +33,30 @@ for (const menu of document.querySelectorAll("details.dropdown")) {
     if (!menu.contains(target)) menu.open = false;
   });
 }
+
+// The contents of the page mark the section that is read: that of the last heading above a fifth of the window, a line
+// that sinks to the window's foot where the page ends. The theme's script marks only headings that come to rest in the
+// upper third, so the contents are replaced by a copy that it does not know.
+const original = document.querySelector("#pst-page-toc-nav");
+if (original) {
+  const contents = original.cloneNode(true);
+  original.replaceWith(contents);
+  const links = [...contents.querySelectorAll("a[href^='#']")];
+  const headings = links.map(({ hash }) => {
+    const section = document.getElementById(decodeURIComponent(hash.slice(1)));
+    return section.querySelector("h2, h3, h4") ?? section;
+  });
+  const mark = () => {
+    const rest = page.scrollHeight - innerHeight - scrollY;
+    const line = Math.max(0.2 * innerHeight, innerHeight - rest);
+    const current = links[headings.findLastIndex((heading) => heading.getBoundingClientRect().top <= line)];
+    for (const link of links) {
+      link.classList.toggle("active", link === current);
+      if (link === current) link.setAttribute("aria-current", "true");
+      else link.removeAttribute("aria-current");
+    }
+    for (const entry of contents.querySelectorAll(".toc-entry")) entry.classList.toggle("active", entry.contains(current));
+  };
+  addEventListener("scroll", mark, { passive: true });
+  new ResizeObserver(mark).observe(document.body); // pictures and explorers come, folds open, the window changes
+}
