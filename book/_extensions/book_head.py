@@ -1,7 +1,7 @@
 """What a page's head says, and what it makes the browser fetch.
 
 - Each page is described by its first paragraph, or by `html_meta: description` where its front matter has one.
-- Scripts are deferred, so that none of them holds up the text.
+- Scripts are deferred, and modules come after the style sheet and the typeface, so that none holds up the text.
 - The modules of a page's explorers, and all that its modules import, are named, so that the browser fetches them at
   once instead of one after another.
 - Where the site has an address, `sitemap.xml` lists its pages and `robots.txt` names the sitemap.
@@ -63,8 +63,9 @@ def complete_head(app, pagename, templatename, context, doctree):
         inline = script.attributes.get("body", "")
         if inline.startswith("DOCUMENTATION_OPTIONS."):
             continue  # for the theme's version switcher and search as one types, of which this book has neither
-        if script.filename and script.attributes.get("type") != "module":
-            script = type(script)(script.filename, priority=script.priority, **script.attributes | {"defer": "defer"})
+        if script.filename:
+            late = {"fetchpriority": "low"} if script.attributes.get("type") == "module" else {"defer": "defer"}
+            script = type(script)(script.filename, priority=script.priority, **script.attributes | late)
         deferred.append(script)
     context["script_files"] = deferred
 
