@@ -209,8 +209,8 @@ def report(ours, theirs, seconds):
     columns += [f"defaults: {name}" for name in ("bytes", "requests", *forms)]
     lines = [
         f"Measured on {date.today():%d %B %Y} by `{Path(__file__).relative_to(ROOT)}`, which says how: the first view",
-        "of each page, and as a phone and as a desktop the scores that Lighthouse gives for performance, accessibility,",
-        "best practices and SEO. To the right, the same chapters in Jupyter Book's defaults, whose requests to other",
+        "of each page, and Lighthouse's scores as a phone and as a desktop, for performance, accessibility, best",
+        "practices and SEO. To the right, the same chapters in Jupyter Book's defaults, whose requests to other",
         f"hosts (“+ 1”) are not in the bytes. The site is built cold in {seconds[0]:.0f} s, the defaults in",
         f"{seconds[1]:.0f} s.",
         "",
