@@ -139,6 +139,13 @@ def test_every_icon_is_drawn(chromium, address, pages):
     page.close()
 
 
+def test_code_is_coloured_only_where_it_differs_from_plain_text(site):
+    text = (site / "notebooks/02_queries_keys_values.html").read_text(encoding="utf-8")
+    kinds = set(re.findall(r'<span class="(\w+)">', "".join(re.findall(r"<pre>.*?</pre>", text, re.DOTALL))))
+    assert {"k", "nf", "s2", "mi", "c1", "ow"} <= kinds
+    assert not kinds & {"n", "o", "p", "w"}
+
+
 @pytest.mark.parametrize(
     ("css", "kept"),
     [
