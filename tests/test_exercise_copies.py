@@ -21,7 +21,7 @@ each_notebook = pytest.mark.parametrize("path", PATHS, ids=lambda path: path.ste
 
 def make(*arguments):
     """Run `make exercises`, which sets nothing up: it takes this very Python."""
-    command = ["make", "--silent", "--old-file=.venv/.ready", "exercises", f"PY={sys.executable}", *arguments]
+    command = ["make", "--silent", "--old-file=.venv/.ready", "exercises", f'PY="{sys.executable}"', *arguments]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
