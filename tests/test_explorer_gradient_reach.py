@@ -104,7 +104,7 @@ def test_the_sliders_answer_the_keyboard(open_page):
     activation = page.get_by_role("slider", name="Size of the states |h|")
     activation.press("End")
     expect(activation).to_have_attribute("aria-valuetext", "0.95")
-    expect(page.locator(".product")).to_have_text("w × (1 − h²) = 2.00 × 0.10 = 0.195")
+    expect(page.locator(".product")).to_have_text("w × (1 − h²) = 2.00 × 0.0975 = 0.195")
     page.get_by_role("button", name="Reset").click()
     expect(sentence).to_contain_text("After 20 steps, 0.122 of it is left.")
     assert page.errors == []

@@ -17,7 +17,7 @@ const STYLES = `
 .explorer-figure .gradient-reach {
   display: grid; gap: 14px 16px; grid-template-columns: minmax(0, 1fr);
 
-  & .sentence { min-height: 5.8em; font-size: 16px; }
+  & .sentence { min-height: 8.7em; font-size: 16px; } /* room for its longest form: nothing jumps, or leaves a full screen */
   & .panel { display: grid; gap: 10px; align-content: start; min-width: 0; padding: 12px; border-radius: 8px; background: var(--panel); }
   & .panel > p { color: var(--muted); }
   & .panel > p b { font-weight: 600; }
@@ -49,7 +49,8 @@ const STYLES = `
   .explorer-figure .gradient-reach {
     grid-template-columns: minmax(0, 4fr) minmax(0, 5fr);
     & .sentence, & .strips { grid-column: 1 / -1; }
-    & .sentence { min-height: 2.9em; }
+    & .sentence { min-height: 4.35em; }
+    & .product { min-height: 2.9em; }
     & .strip { grid-template-columns: 7.5em minmax(0, 1fr); align-items: center; }
     & .ends { margin-left: calc(7.5em + 10px); }
   }
@@ -261,7 +262,7 @@ function assemble(change, reset) {
       const { weight, activation, distance } = state;
       sentence.textContent = describe(state);
       for (const [trait, control] of Object.entries(sliders)) control.show(state[trait]);
-      product.textContent = `w × (1 − h²) = ${fixed(weight)} × ${fixed(1 - activation ** 2)} = ${readable(factor(weight, activation))}`;
+      product.textContent = `w × (1 − h²) = ${fixed(weight)} × ${readable(1 - activation ** 2)} = ${readable(factor(weight, activation))}`;
       curves.show(state);
       strips[0].show(relative(profile(weight, activation, distance)));
       strips[1].show(Array(distance + 1).fill(1));
