@@ -35,7 +35,7 @@ zip: $(READY)  ## pack the site into book/_build/attention-live.zip
 	$(PY) tools/make_zip.py $(SITE) book/_build/attention-live.zip
 
 test: $(READY) lint  ## run every test
-	$(PY) -m pytest -n auto --dist loadfile tests
+	$(PY) -m pytest -n auto --dist loadfile --no-loadscope-reorder tests
 	$(PY) -m pytest -n auto --dist loadfile --nbval notebooks
 
 lab: $(READY)  ## open the notebooks in JupyterLab
