@@ -1,4 +1,4 @@
-"""Reading without scripts, on paper and from an archive: formulas, pictures, and the licences of what is served."""
+"""Reading without scripts, on paper and from an archive: typefaces, formulas, pictures, and the licences of what is served."""
 
 import re
 import shutil
@@ -40,6 +40,24 @@ def build(tmp_path):
         return tmp_path / "out", [line for line in done.stderr.splitlines() if "WARNING" in line]
 
     return run
+
+
+# Typefaces ------------------------------------------------------------------------------------------------------------
+
+
+def test_italics_stay_italic_in_the_readers_own_typeface(chromium, address):
+    page = chromium.new_page()
+    page.route("**/source-serif-4-*", lambda route: route.abort())
+    page.goto(f"{address}/notebooks/04_multi_head_attention.html")
+    browser = page.context.new_cdp_session(page)
+    for domain in ("DOM", "CSS"):
+        browser.send(f"{domain}.enable")
+    root = browser.send("DOM.getDocument", {"depth": 1})["root"]["nodeId"]
+    word = browser.send("DOM.querySelector", {"nodeId": root, "selector": ".bd-article em"})["nodeId"]
+    fonts = browser.send("CSS.getPlatformFontsForNode", {"nodeId": word})["fonts"]
+    assert fonts
+    assert all(re.search("Italic|Oblique", font["postScriptName"]) for font in fonts), fonts
+    page.close()
 
 
 # Formulas -------------------------------------------------------------------------------------------------------------
