@@ -1,4 +1,4 @@
-"""Reading without scripts, on paper and from an archive: typefaces, formulas, pictures, and the licences of what is served."""
+"""Reading without scripts, on paper and from an archive: typefaces, formulas, pictures, licences of what is served."""
 
 import re
 import shutil
