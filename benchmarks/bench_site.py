@@ -1,13 +1,14 @@
 """How heavy the site's pages are and how fast, beside the same chapters in Jupyter Book's defaults.
 
-    .venv/bin/python benchmarks/bench_site.py --readme  # all of it, into README.md: 40 minutes of a quiet machine
+    .venv/bin/python benchmarks/bench_site.py --readme  # all of it, into README.md: 15 minutes of a quiet machine
     .venv/bin/python benchmarks/bench_site.py --weight  # without Lighthouse: a minute
 
 Both sites are built cold and served on this machine as GitHub Pages would, with gzip. In a first view (Chromium, cache
 empty, 390 × 844) every answer is counted as it came over the wire. An explorer's time goes from the start of the
 navigation to the first explorer that has its controls, on a connection that costs no time: the network's part is in
-Lighthouse's. Lighthouse, the npm package of the version below, is run by npx three times on every page as a phone, on
-simulated slow 4G with a processor slowed down four times, and three times as a desktop; the medians are reported.
+Lighthouse's. Lighthouse, the npm package of the version below, is run by npx on every page as a phone, on simulated
+slow 4G with a processor slowed down four times, and as a desktop. Performance differs by a few points from run to run,
+and by more on a busy machine.
 
 The defaults' formulas and widgets come from other hosts, which no test here may ask: their requests are counted, their
 bytes are not, and a page without MathJax has less to do than it would have.
@@ -29,14 +30,12 @@ from contextlib import contextmanager
 from datetime import date
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from statistics import median
 from urllib.parse import unquote, urlsplit
 
 from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).parents[1]
 LIGHTHOUSE = "lighthouse@12.8.2"
-RUNS = 3
 LONGEST_BUILD = 60  # seconds
 HEADING = "How heavy the pages are"
 CATEGORIES = ("performance", "accessibility", "best-practices", "seo")
@@ -181,12 +180,8 @@ def lighthouse(url, flags):
 
 
 def scores(url):
-    """The medians of the runs: the four scores as a phone, and the four as a desktop."""
-    found = []
-    for form in FORMS:
-        runs = [lighthouse(url, form) for _ in range(RUNS)]
-        found.append(" ".join(str(round(median(scores))) for scores in zip(*runs, strict=True)))
-    return found
+    """The four scores as a phone, and the four as a desktop."""
+    return [" ".join(map(str, lighthouse(url, form))) for form in FORMS]
 
 
 def measure(browser, site, pages, with_lighthouse):
