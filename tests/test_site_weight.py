@@ -47,13 +47,8 @@ def test_every_first_view_keeps_within_its_budget(views):
         assert view["requests"] <= requests, f"{page} at {width} px: {view}"
 
 
-def test_nothing_moves_while_a_page_arrives(chromium, fast_address, views):
-    moved = [place for place, view in views.items() if view["shift"] >= 0.05]
-    again = {  # what moves, moves again; what a busy machine once did too late does not
-        place: bench_site.first_view(chromium, fast_address, place[0], place[1], WIDTHS[place[1]], SLOW)["shift"]
-        for place in moved
-    }
-    assert [place for place, shift in again.items() if shift >= 0.05] == []
+def test_nothing_moves_while_a_page_arrives(views):
+    assert {place: view["shift"] for place, view in views.items() if view["shift"] >= 0.05} == {}
 
 
 def test_an_explorer_has_its_room_before_it_starts(chromium, address):
