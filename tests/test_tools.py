@@ -164,7 +164,7 @@ def test_forgetting_the_address_is_not_taking_it_away():
     ("given", "passed"), [([], ""), (["URL="], ' ""'), ([f"URL={ADDRESS}"], f' "{ADDRESS}"')], ids=["no", "empty", "an"]
 )
 def test_make_hands_the_address_on(given, passed):
-    command = ["make", "--dry-run", "--assume-old=.venv/.ready", "set-repository", *given]
+    command = ["make", "--no-print-directory", "--dry-run", "--assume-old=.venv/.ready", "set-repository", *given]
     shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert shown.splitlines()[-1].rstrip() == f".venv/bin/python tools/set_repository.py{passed}"
 
@@ -181,7 +181,8 @@ def test_the_notebooks_keep_the_rules_with_and_without_an_address(copy):
 
 
 def test_make_lists_its_commands():
-    listed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    command = ["make", "--no-print-directory", "help"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for command in ("book", "build", "zip", "test", "lab", "execute", "exercises", "lint", "set-repository", "clean"):
         assert f"\n{command} " in "\n" + listed
     assert all(re.match(r"[a-z-]+ +$", line[:18]) and line[18] != " " for line in listed.splitlines()), "in two columns"
