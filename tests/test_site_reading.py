@@ -127,6 +127,25 @@ def test_formulas_have_their_fonts_and_scroll_by_themselves(chromium, address):
     page.close()
 
 
+def test_what_scrolls_sideways_is_a_tab_stop_and_nothing_else_is(chromium, address):
+    found = """[...document.querySelectorAll("pre, div.math, .cell_output > .output, .pst-scrollable-table-container")]
+      .filter((e) => e.checkVisibility()).map((e) => [e.scrollWidth > e.clientWidth, e.hasAttribute("tabindex")])"""
+    page = chromium.new_page(viewport={"width": 360, "height": 800})
+    for place in (CHAPTER, "notation.html"):
+        page.goto(address + place, wait_until="networkidle")
+        shut = page.evaluate(found)
+        page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
+        page.wait_for_timeout(100)  # for the observer
+        opened = page.evaluate(found)
+        assert [True, True] in shut and {wide == stop for wide, stop in shut + opened} == {True}, place
+        if place == CHAPTER:
+            assert len(opened) > len(shut), "code in folds is looked at when they open"
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.wait_for_timeout(100)
+    assert {wide == stop for wide, stop in page.evaluate(found)} == {True}, "in a wider window less scrolls"
+    page.close()
+
+
 def test_a_copied_formula_is_its_source(chromium, address):
     page = chromium.new_page()
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])

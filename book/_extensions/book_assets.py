@@ -43,6 +43,11 @@ LINK = re.compile(r'[ \t]*<link rel="stylesheet"[^>]*? href="(?P<href>[^":]+)"[^
 ATTRIBUTE = re.compile(r'\b(?:class|id)=(?:"([^"]*)"|\'([^\']*)\'|([^\s"\'>]+))')
 SCRIPT_LINK = re.compile(r'[ \t]*<script defer[^>]*? src="(?P<href>[^":]+)"[^>]*></script>\n?')
 SOURCE_MAP = re.compile(r"^//# sourceMappingURL=.*$", re.MULTILINE)
+# What the theme's script makes reachable by keyboard where it scrolls: it lays the page out to ask. page.mjs need not.
+TAB_STOPS = (
+    '["pre",".nboutput > .output_area",".cell_output > .output",'
+    '".jp-RenderedHTMLCommon",".pst-scrollable-table-container"].join(", ")'
+)
 INLINE_SCRIPT = re.compile(r"<script[^>]*>(.*?)</script>", re.DOTALL)
 PACKS = {"fas": "fas", "fa-solid": "fas", "far": "far", "fa-regular": "far", "fab": "fab", "fa-brands": "fab"}
 ICON = re.compile(r'<(?:i|span) class="([^"]*\bfa[^"]*)"')
@@ -77,6 +82,9 @@ def shrink(app, exception):
     if scripts := shared_files(pages, SCRIPT_LINK, static / SCRIPT):
         parts = [SOURCE_MAP.sub("", script.read_text("utf-8")) for script in scripts]
         text = ";" + "\n;\n".join(parts)  # at the very start, the first one's "use strict" would hold for all
+        if TAB_STOPS not in text:
+            logger.warning("the theme's script has changed: it sets tab stops that page.mjs sets as well")
+        text = text.replace(TAB_STOPS, '":not(*)"')
         replace_by_one(pages, scripts, SCRIPT_LINK, static / SCRIPT, text, '<script defer src="{}"></script>\n')
     for page, text in pages.items():
         page.write_text(text, encoding="utf-8")

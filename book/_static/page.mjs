@@ -1,15 +1,21 @@
 // What the theme leaves undone on a page.
 
-// A formula or code wider than its column scrolls inside itself. Make it reachable by keyboard then, and only then.
-// (The theme does the same for code and tables, but not for code in a fold that is opened later.)
-const update = (target) => {
-  if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
-  else target.removeAttribute("tabindex");
+// What is wider than its column scrolls inside itself. Make it reachable by keyboard then, and only then. (So does the
+// theme's script, but by laying out the whole page at once, and not for code in a fold that is opened later: what it
+// looks for is taken out of it in book_assets.py.)
+const update = (targets) => {
+  const wide = targets.map(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth); // all asked before one changes
+  for (const [i, target] of targets.entries()) {
+    if (wide[i]) target.tabIndex = 0;
+    else target.removeAttribute("tabindex");
+  }
 };
-const scrollable = document.querySelectorAll("div.math, .highlight pre");
-const observer = new ResizeObserver((entries) => entries.forEach(({ target }) => update(target)));
-for (const wide of scrollable) observer.observe(wide);
-document.fonts.addEventListener("loadingdone", () => scrollable.forEach(update)); // a formula may be wider in its own font
+const scrollable = [...document.querySelectorAll("pre, div.math, .cell_output > .output, .pst-scrollable-table-container")];
+const observer = new ResizeObserver((entries) => update(entries.map(({ target }) => target)));
+for (const target of scrollable) observer.observe(target);
+document.fonts.addEventListener("loadingdone", () => {
+  update(scrollable.filter((target) => target.checkVisibility())); // a formula may be wider in its own font
+});
 
 // Paper is light, whatever the screen is.
 const page = document.documentElement;

@@ -279,7 +279,7 @@ function panel(name, [opening, text], ...parts) {
  * What the reader does only changes the model; the figure follows the model, whoever changed it. */
 function render({ model, el }) {
   addStyles("scaling", STYLES);
-  const products = dotProducts(LEVELS, QUERIES, KEYS);
+  let products = []; // of the levels up to the widest seen so far: the last one costs as much as all the others
   const read = () => Object.fromEntries(TRAITS.map((trait) => [trait, model.get(trait)]));
   const start = read();
   const change = (changes) => {
@@ -304,7 +304,9 @@ function render({ model, el }) {
 
   const redraw = () => {
     const state = read();
-    const found = measure(products[Math.log2(state.d_k)], state.std ** 2 / divisor(state.divide_by, state.d_k));
+    const level = Math.log2(state.d_k);
+    if (level >= products.length) products = dotProducts(level + 1, QUERIES, KEYS);
+    const found = measure(products[level], state.std ** 2 / divisor(state.divide_by, state.d_k));
     divide.show(DIVISORS.indexOf(state.divide_by));
     width.show(state.d_k);
     spread.show(state.std);
