@@ -1,8 +1,9 @@
 """Pictures that do not make the page jump, and are loaded when the reader comes near them.
 
-Every `<img>` of a finished page, the theme's own included, gets its picture's width and height; the style sheet shrinks
-it to its column. Those of the text are also loaded lazily. One that stands in a page's first screen says
-`loading="eager"` itself.
+Every `<img>` of a finished page, the theme's own included, gets its picture's width and height, in the page's pixels,
+of which an inch has 96: a picture that states 192 has two pixels for one of the page's, so that it is sharp on a fine
+screen. The style sheet shrinks it to its column. Those of the text are also loaded lazily. One that stands in a page's
+first screen says `loading="eager"` itself.
 """
 
 import re
@@ -20,11 +21,14 @@ SOURCE = re.compile(r'\bsrc="(?!data:)(?P<path>[^"?#]+)')
 
 def attributes_for(page, path):
     """The size of the picture that the page (a path) shows from `path`. Without one, a warning names both."""
-    width, height = imagesize.get(page.parent / path) if (page.parent / path).is_file() else (-1, -1)
+    picture = page.parent / path
+    width, height = imagesize.get(picture) if picture.is_file() else (-1, -1)
     if width <= 0:
         logger.warning("picture without a size: %s on %s", path, page)
         return {}
-    return {"width": round(width), "height": round(height)}
+    stated = max(imagesize.getDPI(picture))  # -1 where it states nothing
+    density = stated / 96 if stated > 0 else 1
+    return {"width": round(width / density), "height": round(height / density)}
 
 
 def describe(page):
