@@ -184,3 +184,17 @@ def test_a_page_fits_its_window_and_its_lines_can_be_read(width, chromium, addre
         assert page.evaluate("document.documentElement.scrollWidth") <= width, path
         assert page.evaluate(LONGEST_LINE) <= 90, path
     page.close()
+
+
+def test_the_text_is_as_wide_before_the_contents_beside_it_arrive(chromium, address, pages):
+    page = chromium.new_page()
+    for path in pages:
+        page.goto(address + path, wait_until="domcontentloaded")
+        for width in (1200, 1280, 1600):
+            page.set_viewport_size({"width": width, "height": 800})
+            wide = page.evaluate("document.querySelector('.bd-article-container').clientWidth")
+            page.evaluate("document.querySelector('.bd-sidebar-secondary')?.style.setProperty('display', 'none')")
+            narrow = page.evaluate("document.querySelector('.bd-article-container').clientWidth")
+            assert narrow == wide, f"{path} at {width} px"
+            page.evaluate("document.querySelector('.bd-sidebar-secondary')?.style.removeProperty('display')")
+    page.close()
