@@ -53,7 +53,7 @@ def test_the_trial_lists_exactly_the_verdicts_that_the_notebooks_store(site):
         chapter = row.select_one("a.id")["href"].removeprefix("notebooks/").partition(".html")[0]
         link = row.select_one(".cell-link").extract()
         assert words(link) == f"The cell of {row['id']}"
-        measured = words(row.select_one(".measured")).removeprefix("Measured: ")
+        measured = words(row.select_one(".measured")).removeprefix("Measured: ").removesuffix(".")
         listed.append((chapter, row["id"], words(row.select_one(".verdict")), measured))
     assert listed == [(*rest, " ".join(measured.split())) for *rest, measured in stored_verdicts()]
     assert [claim for _, claim, _, _ in listed] == [claim for claim in CLAIMS if claim in {row[1] for row in listed}]
@@ -168,7 +168,7 @@ def test_a_changed_notebook_and_a_new_one_change_the_trial(small_book, tmp_path)
     first = small_book()
     assert list(first) == ["qkv-1"]  # and no foretaste of qkv-4
     assert "✓ holds" in first["qkv-1"]
-    assert "Measured: 7 " in first["qkv-1"]
+    assert "Measured: 7. " in first["qkv-1"]
     write_notebook(
         tmp_path / "notebooks/01_one.ipynb",
         "# 1 One",
@@ -180,7 +180,7 @@ def test_a_changed_notebook_and_a_new_one_change_the_trial(small_book, tmp_path)
     changed = small_book()
     assert list(changed) == ["qkv-1"]
     assert "✗ fails" in changed["qkv-1"]
-    assert "Measured: 8 " in changed["qkv-1"]
+    assert "Measured: 8. " in changed["qkv-1"]
     assert "✗ 1 fails" in words(soup(tmp_path / "out/index.html").select_one(".tally"))
     write_notebook(
         tmp_path / "notebooks/00_start_here.ipynb",

@@ -127,7 +127,7 @@ class Verdicts(ReadsChapters):
             paragraph("statement", nodes.Text(CLAIMS[claim]["statement"])),
             paragraph(
                 "measured",
-                nodes.Text(f"Measured: {verdict.measured}"),
+                nodes.Text(f"Measured: {verdict.measured}."),
                 self.link(f"The cell of {claim}", chapter.docname, f"#{claim}-cell", ["cell-link"]),
             ),
             ids=[claim],
