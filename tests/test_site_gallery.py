@@ -362,8 +362,37 @@ def test_in_full_screen_an_explorer_is_large_and_alive(gallery, scheme):
         assert figure.bounding_box()["width"] == pytest.approx(figure.evaluate("figure => figure.offsetWidth"))
 
 
-def test_a_point_is_dragged_in_full_screen_as_outside(gallery):
+@pytest.mark.parametrize(("width", "height"), [(1024, 768), (1280, 720), (1366, 768)])
+def test_on_a_small_projector_an_explorer_is_whole_and_can_be_read(gallery, width, height):
+    page = gallery(width=width)
+    page.set_viewport_size({"width": width, "height": height})
+    for name in NAMES:
+        figure = explorer(page, name).locator(".explorer-figure")
+        page.locator(f"#{name}").get_by_role("button", name="Full screen").click()
+        page.wait_for_function("name => document.fullscreenElement?.closest('section').id === name", arg=name)
+        box = figure.bounding_box()
+        assert box["width"] / figure.evaluate("figure => figure.offsetWidth") > 0.85, name
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+        assert box["y"] + box["height"] <= height
+        assert page.evaluate("document.fullscreenElement.scrollHeight <= innerHeight"), name
+        page.locator(f"#{name}").get_by_role("button", name="Leave full screen").click()
+        page.wait_for_function("document.fullscreenElement === null")
+
+
+def test_on_a_phone_an_explorer_keeps_its_size_in_full_screen(gallery):
+    page = gallery(width=390)
+    figure = explorer(page, "masks").locator(".explorer-figure")
+    page.locator("#masks").get_by_role("button", name="Full screen").click()
+    page.wait_for_function("document.fullscreenElement !== null")
+    assert figure.evaluate("figure => getComputedStyle(figure).transform") == "none"
+    assert page.evaluate("document.fullscreenElement.scrollHeight > innerHeight")
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (1280, 900)])
+def test_a_point_is_dragged_in_full_screen_as_outside(gallery, size):
     page = gallery()
+    page.set_viewport_size({"width": size[0], "height": size[1]})
     page.locator("#attention").get_by_role("button", name="Full screen").click()
     page.wait_for_function("document.fullscreenElement !== null")
     plane = explorer(page, "attention").locator(".mix svg")

@@ -51,6 +51,35 @@ def test_nothing_moves_while_a_page_arrives(views):
     assert {place: view["shift"] for place, view in views.items() if view["shift"] >= 0.05} == {}
 
 
+def test_where_the_typeface_comes_too_late_a_heading_is_bold_and_as_wide(chromium, address):
+    page = chromium.new_page()
+    browser = page.context.new_cdp_session(page)
+    for domain in ("DOM", "CSS"):
+        browser.send(f"{domain}.enable")
+    widths = []
+    for late in (False, True):
+        if late:
+            page.route("**/source-serif-4-*", lambda route: route.abort())
+        page.goto(f"{address}notebooks/02_queries_keys_values.html")
+        page.evaluate(
+            """() => {
+              const headings = document.querySelectorAll(".bd-article :is(h1, h2, h3)");
+              for (const heading of headings) heading.style.width = "max-content";
+              return document.fonts.load("600 1em 'Attention Serif'").catch(() => {});
+            }"""
+        )
+        root = browser.send("DOM.getDocument", {"depth": 1})["root"]["nodeId"]
+        for selector in (".bd-article h1", ".bd-article p strong"):
+            node = browser.send("DOM.querySelector", {"nodeId": root, "selector": selector})["nodeId"]
+            for font in browser.send("CSS.getPlatformFontsForNode", {"nodeId": node})["fonts"]:
+                assert font["postScriptName"].startswith("AttentionSerif") == (not late), font
+                assert not late or "Bold" in font["postScriptName"], font
+        sizes = "[...document.querySelectorAll('.bd-article :is(h1, h2, h3)')].map((heading) => heading.offsetWidth)"
+        widths.append(sum(page.evaluate(sizes)))
+    assert abs(widths[1] / widths[0] - 1) < 0.02, widths
+    page.close()
+
+
 def test_an_explorer_has_its_room_before_it_starts(chromium, address):
     for width, height in WIDTHS.items():
         page = chromium.new_page(viewport={"width": width, "height": height})

@@ -7,6 +7,7 @@ import { html } from "./lib/dom.mjs";
 
 const INSTEAD = "It shows the chapter's setting instead.";
 const PAUSE = 400; // milliseconds between two changes of the address: Safari allows 100 in 30 seconds
+const SMALLEST = 0.75; // how far a figure is scaled down, if it fits the full screen then
 const WIDTHS = Array.from({ length: 21 }, (_, i) => 600 + 50 * i); // of a figure on the full screen, before it is scaled
 
 let latest; // the stage that was changed last
@@ -116,18 +117,24 @@ function screenButton(node, place) {
   return [toggle];
 }
 
-/** Gives a figure the width at which it can be scaled up most on the screen. On a small screen it stays as it is. */
+/** Gives a figure the width at which it is largest and still whole on the screen. On a small screen it stays as it is. */
 function enlarge(screen, figure) {
   figure.removeAttribute("style");
   const { paddingInline, paddingBlock } = getComputedStyle(screen);
+  const head = screen.querySelector(".gallery-head");
+  const between = parseFloat(getComputedStyle(head).marginBottom);
   const wide = screen.clientWidth - 2 * parseFloat(paddingInline);
-  const high = screen.clientHeight - 2 * parseFloat(paddingBlock) - screen.querySelector(".gallery-head").offsetHeight;
+  const high = screen.clientHeight - 2 * parseFloat(paddingBlock) - head.offsetHeight - between;
   const trials = WIDTHS.map((width) => {
     figure.style.width = `${width}px`;
-    return { width, scale: Math.min(wide / width, high / figure.offsetHeight) };
+    return { width, height: figure.offsetHeight, scale: Math.min(wide / width, high / figure.offsetHeight) };
   });
-  const { width, scale } = trials.reduce((best, trial) => (trial.scale > best.scale ? trial : best));
+  const { width, height, scale } = trials.reduce((best, trial) => (trial.scale > best.scale ? trial : best));
+  if (scale < SMALLEST) {
+    figure.removeAttribute("style");
+    return;
+  }
   const left = (wide - scale * width) / 2;
-  if (scale > 1) figure.style = `width: ${width}px; transform-origin: 0 0; transform: translateX(${left}px) scale(${scale})`;
-  else figure.removeAttribute("style");
+  figure.style = `width: ${width}px; transform-origin: 0 0; transform: translateX(${left}px) scale(${scale})`;
+  figure.style.marginBottom = `${(scale - 1) * height}px`; // for the page, a scaled figure is as high as before
 }
