@@ -358,7 +358,7 @@ def _in_half_precision(answer, q, k):
     return {
         "half precision": scores.dtype == torch.float16,
         "finite": bool(scores.isfinite().all()),
-        "right to 1 %": torch.allclose(scores.double(), exact, rtol=0.01),
+        "right to 1%": torch.allclose(scores.double(), exact, rtol=0.01),
     }
 
 
@@ -372,7 +372,7 @@ safe_scores = chapter.exercise(
         Case(
             {"q": 80 + randn(x=(TQ, 23))["x"].half(), "k": 80 + randn(1, x=(TK, 23))["x"].half()},
             _in_half_precision,
-            about="half precision, with scores below 65504 but dot products above",
+            about="half precision, with scores below 65,504 but dot products above",
         ),
     ],
     mistakes=[
