@@ -39,7 +39,7 @@ test: $(READY) lint  ## run every test
 	$(PY) -m pytest -n auto --dist loadfile --nbval notebooks
 
 lab: $(READY)  ## open the notebooks in JupyterLab
-	cd notebooks && ../$(PY) -m jupyterlab
+	cd notebooks && ../$(PY) -m jupyterlab $(if $(filter 0,$(shell id -u)),--allow-root)
 
 execute: $(READY)  ## run the notebooks and store their outputs (CHAPTER=02 for one)
 	$(PY) tools/run_notebooks.py $(CHAPTER)

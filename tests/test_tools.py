@@ -10,6 +10,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+import yaml
 from nbformat.v4 import new_code_cell, new_notebook
 from PIL import Image
 
@@ -131,6 +132,7 @@ def test_with_an_address_every_place_has_it(copy):
     assert f"a copy of [the repository]({ADDRESS})" in front
     assert f"pip install git+{ADDRESS}`" in texts["README.md"]
     assert "https://some-one.github.io/another.book/" in texts["README.md"]
+    assert yaml.safe_load(texts["CITATION.cff"])["repository-code"] == ADDRESS
     assert '  baseurl: "https://some-one.github.io/another.book/"' in texts["_config.yml"]
     assert not [name for name, text in texts.items() if "no public address yet" in text]
 
@@ -140,7 +142,7 @@ def test_without_an_address_no_place_points_at_somebody_else_s(copy):
     set_repository.main("", copy)
     for name, text in everything(copy).items():
         assert "Some-One" not in text
-        assert ("no public address yet" in text) == (name != "_config.yml"), name
+        assert ("no public address yet" in text) == (name not in ("_config.yml", "CITATION.cff")), name
         assert not re.search(r"colab\.research\.google\.com/github|github\.io/\S*/notebooks/", text), name
 
 

@@ -1,4 +1,6 @@
-"""Write the repository's address wherever it stands, or take it away: the book's settings, the notebooks, the README.
+"""Write the repository's address wherever it stands, or take it away.
+
+That is in the book's settings, the notebooks, the README and CITATION.cff.
 
     python tools/set_repository.py https://github.com/someone/attention-live
     python tools/set_repository.py ""                                           this copy has no public address
@@ -20,7 +22,8 @@ CHAPTER = r"(\d\d_\w+)"
 
 def files(root: Path) -> list[Path]:
     """The files in which the address stands."""
-    return [root / "book" / "_config.yml", root / "README.md", *sorted((root / "notebooks").glob("*.ipynb"))]
+    others = [root / "README.md", root / "CITATION.cff"]
+    return [root / "book" / "_config.yml", *others, *sorted((root / "notebooks").glob("*.ipynb"))]
 
 
 def address_in_use(root: Path) -> str:
@@ -56,6 +59,7 @@ def phrases(url: str, file: str) -> list[str]:
         if url
         else "This copy of it has no public address yet: `make set-repository` gives it one.",
         f"`pip install git+{url}`" if url else "`pip install .`",
+        f'type: software\nrepository-code: "{url}"' if url else "type: software",
     ]
 
 
