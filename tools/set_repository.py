@@ -59,7 +59,7 @@ def phrases(url: str, file: str) -> list[str]:
         if url
         else "This copy of it has no public address yet: `make set-repository` gives it one.",
         f"`pip install git+{url}`" if url else "`pip install .`",
-        f'type: software\nrepository-code: "{url}"' if url else "type: software",
+        f'type: software\nrepository-code: "{url}"\ntitle:' if url else "type: software\ntitle:",
     ]
 
 
