@@ -298,8 +298,12 @@ def _log_softmax_with(largest=lambda scores: scores.amax(dim=-1, keepdim=True), 
     return log_softmax
 
 
+def _shifted(scores):
+    return scores - scores.amax(dim=-1, keepdim=True)
+
+
 def _shift_lost(scores):
-    return scores - (scores - scores.amax(dim=-1, keepdim=True)).exp().sum(dim=-1, keepdim=True).log()
+    return scores - _shifted(scores).exp().sum(dim=-1, keepdim=True).log()
 
 
 log_softmax = chapter.exercise(
@@ -318,8 +322,8 @@ log_softmax = chapter.exercise(
         Mistake(
             "the logarithm of a softmax",
             lambda scores: scores.softmax(dim=-1).log(),
-            "right as long as no share is too small: then it is 0, and its logarithm −∞. The logarithm of the fraction "
-            "is a difference, so there is nothing to be divided.",
+            "right until a share is so small that it becomes 0, whose logarithm is −∞. The logarithm of a fraction is "
+            "a difference, so nothing has to be divided.",
         ),
         Mistake(
             "it overflows",
@@ -349,6 +353,17 @@ log_softmax = chapter.exercise(
             "the wrong axis",
             lambda scores: scores.log_softmax(dim=-2),
             "the columns were treated. Each row is one query, and it is the row that shares itself out: `dim=-1`.",
+        ),
+        Mistake(
+            "`dim=0`",
+            lambda scores: scores.log_softmax(dim=0),
+            "the first axis was treated: that of the queries, or of a batch. Each row shares itself out: `dim=-1`.",
+        ),
+        Mistake(
+            "the sum without its logarithm",
+            lambda scores: _shifted(scores) - _shifted(scores).exp().sum(dim=-1, keepdim=True),
+            "the sum of the exponentials itself was subtracted. The denominator needs its logarithm, too: "
+            "`.sum(dim=-1, keepdim=True).log()`.",
         ),
         Mistake(
             "`keepdim` was forgotten in the sum",
@@ -590,6 +605,11 @@ streaming_lookup = chapter.exercise(
             "not divided by the total",
             _undivided,
             "the exponentials do not add up to 1 yet. Divide the mixture by their sum at the end.",
+        ),
+        Mistake(
+            "divided by √d_k",
+            lambda query, keys, values: _soft_lookup(query / len(query) ** 0.5, keys, values),
+            "this is the scaled form. As in exercise 2.1, the scores are used as they are, without √d_k.",
         ),
     ],
     verified="right for large and for very negative scores, whether the best key comes first or last",
