@@ -71,11 +71,11 @@ def test_the_sentence_says_what_is_seen():
     )
     assert padded == (
         "By the mask, a query may attend only to a key that is no pad. The softmax reads True as “may attend”, "
-        "and 0 % of the weight goes where the mask meant to hide."
+        "and 0% of the weight goes where the mask meant to hide."
     )
     assert "may attend to every key." in everything
     assert "a key that is no pad, is not in the future and is less than 3 steps away." in both
-    assert "True as “hide”, and 100 % of the weight goes" in both
+    assert "True as “hide”, and 100% of the weight goes" in both
 
 
 def test_the_warning_names_the_rows_that_see_nothing():
@@ -147,11 +147,11 @@ def test_the_convention_turns_the_weights_over_and_not_the_mask(open_page):
     page = open_page(MasksExplorer(lengths=[5, 4]))
     mask = page.get_by_role("img", name="Mask of sentence 1: 30 of 36 entries are True")
     page.get_by_role("radio", name="hide", exact=True).check()
-    expect(page.locator(".sentence")).to_contain_text("100 % of the weight goes where the mask meant to hide.")
+    expect(page.locator(".sentence")).to_contain_text("100% of the weight goes where the mask meant to hide.")
     expect(weights(page, 1)).to_have_attribute("aria-label", re.compile("see 1, 1, 1, 1, 1, 1 keys"))
     expect(mask).to_have_count(1)
     page.keyboard.press("ArrowLeft")
-    expect(page.locator(".sentence")).to_contain_text("0 % of the weight goes where")
+    expect(page.locator(".sentence")).to_contain_text("0% of the weight goes where")
     assert page.errors == []
 
 

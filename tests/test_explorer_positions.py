@@ -49,8 +49,7 @@ def test_angles_and_numbers_are_readable():
     turns = [0, 1e-5, 0.01, 0.1, 1, math.pi, 2 * math.pi + 1]
     expected = ["0°", "<0.01°", "0.57°", "5.7°", "57°", "180°", "57°"]
     assert javascript(MODULE, "degrees", *[[turn] for turn in turns]) == expected
-    narrow = "\u202f"
-    assert javascript(MODULE, "grouped", [10], [1000], [35333.2]) == ["10", f"1{narrow}000", f"35{narrow}333"]
+    assert javascript(MODULE, "grouped", [10], [1000], [1035333.2]) == ["10", "1,000", "1,035,333"]
 
 
 def test_the_sentence_says_what_is_seen():

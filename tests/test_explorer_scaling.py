@@ -185,11 +185,11 @@ def test_the_chart_names_what_lies_beyond_its_axis(open_page):
     page = open_page(ScalingExplorer())
     histogram = page.locator(".scores svg")
     expect(histogram).to_have_attribute(
-        "aria-label", "Histogram of the scores: standard deviation 8.10, 6 % below −12, 6 % above 12"
+        "aria-label", "Histogram of the scores: standard deviation 8.10, 6% below −12, 6% above 12"
     )
-    expect(histogram.locator("text.beyond").first).to_have_text("6 %")
+    expect(histogram.locator("text.beyond").first).to_have_text("6%")
     page.get_by_role("radio", name="√d_k").click()
-    expect(histogram).to_have_attribute("aria-label", re.compile("0 % below −12, 0 % above"))
+    expect(histogram).to_have_attribute("aria-label", re.compile("0% below −12, 0% above"))
     expect(histogram.locator("text.beyond").first).to_have_text("")
 
 

@@ -2,7 +2,8 @@
 
 Every `<img>` of a finished page, the theme's own included, gets its picture's width and height, in the page's pixels,
 of which an inch has 96: a picture that states 192 has two pixels for one of the page's, so that it is sharp on a fine
-screen. The style sheet shrinks it to its column. Those of the text are also loaded lazily. One that stands in a page's
+screen. The style sheet shrinks it to its column; a size in the element's own `style`, as MyST-NB writes for the same
+reason, would keep it from that, and goes. Those of the text are also loaded lazily. One that stands in a page's
 first screen says `loading="eager"` itself.
 """
 
@@ -16,6 +17,7 @@ from sphinx.util import logging
 logger = logging.getLogger(__name__)
 
 IMAGE = re.compile(r"<img\b(?P<attributes>[^>]*?)(?P<end>\s*/?>)")
+OWN_SIZE = re.compile(r' style="width: \d+px; height: \d+px;"')
 SOURCE = re.compile(r'\bsrc="(?!data:)(?P<path>[^"?#]+)')
 
 
@@ -37,12 +39,13 @@ def describe(page):
     first, last = text.find("<article"), text.rfind("</article>")
 
     def describe_image(image):
-        source = SOURCE.search(image["attributes"])
+        attributes = OWN_SIZE.sub("", image["attributes"])
+        source = SOURCE.search(attributes)
         wanted = attributes_for(page, unquote(source["path"])) if source else {}
         if first < image.start() < last:
             wanted |= {"loading": "lazy", "decoding": "async"}
-        added = [f' {name}="{value}"' for name, value in wanted.items() if f" {name}=" not in image["attributes"]]
-        return f"<img{image['attributes']}{''.join(added)}{image['end']}"
+        added = [f' {name}="{value}"' for name, value in wanted.items() if f" {name}=" not in attributes]
+        return f"<img{attributes}{''.join(added)}{image['end']}"
 
     page.write_text(IMAGE.sub(describe_image, text), encoding="utf-8")
 

@@ -128,7 +128,7 @@ export function describe(state) {
   const parts = evaluate(state);
   const wrong = misplaced(parts.flatMap(({ mask }) => mask), parts.flatMap(({ weights }) => weights));
   const taken = convention === "attend" ? "may attend" : "hide";
-  return `By the mask, a query may attend ${rule}. The softmax reads True as “${taken}”, and ${Math.round(100 * wrong)} % of the weight goes where the mask meant to hide.`;
+  return `By the mask, a query may attend ${rule}. The softmax reads True as “${taken}”, and ${Math.round(100 * wrong)}% of the weight goes where the mask meant to hide.`;
 }
 
 /** The warning about rows without a key, and whether there are any. */

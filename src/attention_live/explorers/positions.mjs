@@ -96,9 +96,9 @@ export function degrees(radians) {
   return turned === 0 ? "0°" : turned < 0.005 ? "<0.01°" : `${turned.toFixed(decimals)}°`;
 }
 
-/** A whole number with its thousands set apart. */
+/** A whole number with commas between its thousands. */
 export function grouped(number) {
-  return String(Math.round(number)).replace(/\B(?=(\d{3})+$)/g, "\u202f");
+  return String(Math.round(number)).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
 /** What is seen, in a few sentences. */

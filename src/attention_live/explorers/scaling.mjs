@@ -206,7 +206,7 @@ function scoresPanel() {
       const { below, counts, above } = histogram(all, limit, bins);
       const tallest = Math.max(below, above, ...counts);
       counts.forEach((count, i) => draw(bars[i], count, tallest));
-      const percent = [below, above].map((count) => `${((100 * count) / all.length).toFixed(0)} %`);
+      const percent = [below, above].map((count) => `${((100 * count) / all.length).toFixed(0)}%`);
       [below, above].forEach((count, i) => {
         draw(outer[i], count, tallest);
         shares[i].textContent = count > 0 ? percent[i] : "";
