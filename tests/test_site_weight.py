@@ -280,4 +280,9 @@ def test_a_menu_opens_and_closes_by_keyboard_and_mouse(published, chromium, serv
     expect(link).to_be_visible()
     page.get_by_text("This is the first of two pages").click()
     expect(link).to_be_hidden()
+    page.set_viewport_size({"width": 360, "height": 740})
+    menu.locator("summary").click()
+    places = [entry.bounding_box() for entry in menu.locator("li").all()]
+    assert places
+    assert all(place["x"] >= 0 and place["x"] + place["width"] <= 360 for place in places), "the window cuts the menu off"
     page.close()

@@ -55,7 +55,7 @@ if (original) {
   const mark = () => {
     const rest = page.scrollHeight - innerHeight - scrollY;
     const line = Math.max(0.2 * innerHeight, innerHeight - rest);
-    const current = links[headings.findLastIndex((heading) => heading.getBoundingClientRect().top <= line)];
+    const current = links[headings.findLastIndex((heading) => heading.checkVisibility() && heading.getBoundingClientRect().top <= line)];
     for (const link of links) {
       link.classList.toggle("active", link === current);
       if (link === current) link.setAttribute("aria-current", "true");

@@ -62,6 +62,7 @@ const SHARED = `
 
   & .slider { display: grid; grid-template-columns: 1fr auto; gap: 0 8px; margin: 0; }
   & .slider input { grid-column: 1 / -1; width: 100%; height: 24px; margin: 0; accent-color: var(--query); cursor: pointer; }
+  & .slider input:focus-visible { outline-offset: -2px; border-radius: 6px; } /* its labels lie close to it */
   & .slider output { justify-self: end; font-variant-numeric: tabular-nums; padding: 0; }
   & .slider small:last-child { justify-self: end; }
   & .slider small { font-size: 12px; color: var(--muted); }
