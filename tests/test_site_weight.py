@@ -284,5 +284,5 @@ def test_a_menu_opens_and_closes_by_keyboard_and_mouse(published, chromium, serv
     menu.locator("summary").click()
     places = [entry.bounding_box() for entry in menu.locator("li").all()]
     assert places
-    assert all(place["x"] >= 0 and place["x"] + place["width"] <= 360 for place in places), "the window cuts the menu off"
+    assert all(place["x"] >= 0 and place["x"] + place["width"] <= 360 for place in places), "the menu is cut off"
     page.close()

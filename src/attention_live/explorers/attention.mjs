@@ -19,7 +19,7 @@ const STYLES = `
 .explorer-figure .attention {
   display: grid; gap: 14px 16px; grid-template-columns: minmax(0, 1fr);
 
-  & .sentence { min-height: 4.35em; font-size: 16px; }
+  & .sentence { min-height: 2.9em; font-size: 16px; }
   & .panel { display: grid; gap: 8px; align-content: start; min-width: 0; padding: 12px; border-radius: 8px; background: var(--panel); }
   & .panel > p { color: var(--muted); }
   & .panel > p b { font-weight: 600; }
@@ -45,10 +45,11 @@ const STYLES = `
   & .mark { fill: currentColor; stroke: var(--paper); stroke-width: 1.5px; pointer-events: none; }
 }
 @container (max-width: 330px) { /* the smallest phones: numbers with a sign need the room */
-  .explorer-figure .attention .weights {
-    & table { font-size: 12px; }
-    & th:last-child { width: 31%; }
-    & td:last-child { padding-left: 6px; }
+  .explorer-figure .attention {
+    & .sentence { min-height: 4.35em; }
+    & .weights table { font-size: 12px; }
+    & .weights th:last-child { width: 31%; }
+    & .weights td:last-child { padding-left: 6px; }
   }
 }
 @container (min-width: 600px) {
