@@ -82,6 +82,29 @@ def test_formulas_are_set_wherever_they_stand(build):
     assert "katex" not in (out / "plain.html").read_text()
 
 
+def test_no_line_ends_between_a_formula_and_its_comma(build, chromium, serve):
+    out, _ = build("book_maths", {"index.md": "# Home\n\nWords ($w_1$, $a = b$, or $w_3$ or **($w_4$)**-fold.\n"})
+    page = chromium.new_page()
+    page.goto(f"{serve(out)}/index.html")
+    page.add_style_tag(content=(ROOT / "book/_static/book.css").read_text())
+    page.add_style_tag(content=".body p { width: 1px; }")  # each line as short as it can be
+    far = page.evaluate("""() => {
+      const middle = (box) => (box.top + box.bottom) / 2;
+      return [...document.querySelectorAll(".joined > .math")].map((formula) => {
+        const [range, parts] = [document.createRange(), [...formula.querySelectorAll(".katex-base")]];
+        const away = (text, part) => {
+          if (!text) return null;
+          range.selectNode(text);
+          return Math.round(Math.abs(middle(range.getBoundingClientRect()) - middle(part.getBoundingClientRect())) / 9);
+        };
+        const own = middle(parts.at(-1).getBoundingClientRect()) - middle(parts[0].getBoundingClientRect());
+        return [away(formula.previousSibling, parts[0]), away(formula.nextSibling, parts.at(-1)), Math.sign(own)];
+      });
+    }""")
+    assert far == [[0, 0, 0], [None, 0, 1], [0, 0, 0]], "a = b is on two lines"
+    page.close()
+
+
 def test_a_formula_that_cannot_be_set_is_named_with_its_place(build):
     text = "# Home\n\nGood: $a<b$.\n\nBad: $\\frac{a<b$.\n\n$$\n中\n$$\n"
     out, warnings = build("book_maths", {"index.md": text}, "html_math_renderer = 'katex'")

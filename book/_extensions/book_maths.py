@@ -28,6 +28,8 @@ function setFormula(tex, displayMode) {
   }
 }
 """
+PART = '<span class="katex-base">'
+BEFORE, AFTER = re.compile(r"[^\s\w]+$"), re.compile(r"^[^\s\w]+")  # punctuation that touches a formula
 OTHER_FORMATS = re.compile(r',url\([^)]*\) format\("(?:woff|truetype)"\)')
 
 
@@ -58,7 +60,8 @@ def formula_html(writer, node, display):
 def write_inline(writer, node):
     """Write a formula within a line."""
     writer.body.append(writer.starttag(node, "span", "", CLASS="math notranslate nohighlight"))
-    writer.body.append(formula_html(writer, node, display=False) + "</span>")
+    parts = formula_html(writer, node, display=False).replace(PART, f"<wbr>{PART}")  # lines end between them
+    writer.body.append(parts.replace("<wbr>", "", 1) + "</span>")
     raise nodes.SkipNode
 
 
@@ -67,6 +70,28 @@ def write_block(writer, node):
     writer.body.append(writer.starttag(node, "div", "", CLASS="math notranslate nohighlight"))
     writer.body.append(formula_html(writer, node, display=True) + "</div>\n")
     raise nodes.SkipNode
+
+
+def join_punctuation(app, doctree, docname):
+    """Keep a formula of the running text on one line with the punctuation that touches it.
+
+    A browser would begin a line with the comma: to it, the last part of a formula is like a picture.
+    """
+    for formula in list(doctree.findall(nodes.math)):
+        parent, place = formula.parent, formula.parent.index(formula)
+        joined = [*cut(parent, place - 1, BEFORE), formula, *cut(parent, place + 1, AFTER)]
+        if len(joined) > 1:
+            parent[place] = nodes.inline("", "", *joined, classes=["joined"])
+
+
+def cut(parent, place, punctuation):
+    """Cut the punctuation out of the text at a place; a list of it, empty where there is no text or it has none."""
+    text = parent[place] if 0 <= place < len(parent) else None
+    found = punctuation.search(text) if isinstance(text, nodes.Text) else None
+    if not found:
+        return []
+    parent[place] = nodes.Text(punctuation.sub("", text))
+    return [nodes.Text(found[0])]
 
 
 def copy_katex(app):
@@ -90,6 +115,7 @@ def load_katex(app, pagename, templatename, context, doctree):
 def setup(app):
     """Register with Sphinx."""
     app.add_html_math_renderer("katex", inline_renderers=(write_inline, None), block_renderers=(write_block, None))
+    app.connect("doctree-resolved", join_punctuation)
     app.connect("builder-inited", copy_katex)
     app.connect("html-page-context", load_katex)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

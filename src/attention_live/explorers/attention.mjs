@@ -44,7 +44,7 @@ const STYLES = `
   & .hull { fill: color-mix(in srgb, var(--value) 14%, transparent); stroke: var(--value); stroke-dasharray: 3 3; }
   & .mark { fill: currentColor; stroke: var(--paper); stroke-width: 1.5px; pointer-events: none; }
 }
-@container (max-width: 330px) { /* the smallest phones: numbers with a sign need the room */
+@container (max-width: 310px) { /* the smallest phones: numbers with a sign need the room */
   .explorer-figure .attention {
     & .sentence { min-height: 4.35em; }
     & .weights table { font-size: 12px; }
