@@ -36,7 +36,8 @@ def built(request, site, build_site, tmp_path_factory):
         return Built(site, request.param)
     project = tmp_path_factory.mktemp("site") / "project"
     shutil.copytree(site.parents[2], project, symlinks=True, ignore=shutil.ignore_patterns("_build", "log"))
-    shutil.copy(ROOT / "README.md", project)
+    for path in set_repository.files(ROOT):
+        shutil.copy(path, project / path.relative_to(ROOT))
     set_repository.main(request.param, project)
     return Built(build_site(project), request.param)
 
