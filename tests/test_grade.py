@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import threading
 import time
 import uuid
 from pathlib import Path
@@ -468,6 +469,36 @@ def test_what_was_run_before_the_end_is_written(tmp_path, how):
         assert time.monotonic() < deadline, left
         time.sleep(0.1)
     assert (results / "marks.csv").read_text(encoding="utf-8-sig").splitlines() == ["student,0.1,solved", "a,✓,1"]
+
+
+def test_an_interrupt_also_ends_a_process_that_is_just_starting(tmp_path, monkeypatch, capsys):
+    save(tmp_path / "class" / "a" / "a.ipynb", IMPORT, RIGHT)
+    save(tmp_path / "class" / "b" / "b.ipynb", IMPORT, "import time; time.sleep(600)")
+    started, interrupted = [threading.Event(), threading.Event()], threading.Event()
+
+    class Late(set):
+        def add(self, process):
+            if started[0].is_set():
+                started[1].set()
+                interrupted.wait(60)
+                time.sleep(0.5)  # by now, those that were known to run have been ended
+            started[0].set()
+            super().add(process)
+
+    def write(folder, done):
+        if done:
+            started[1].wait(60)
+            interrupted.set()
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(grade, "_running", Late())
+    monkeypatch.setattr(grade, "write", write)
+    options = ["--output", f"{tmp_path}/grades", "--jobs", "1", "--time-limit", "3000"]
+    start = time.monotonic()
+    with pytest.raises(SystemExit, match="130"):
+        grade.main(["grade", f"{tmp_path}/class", *options])
+    assert time.monotonic() - start < 300, "b was left to run for its 600 seconds"
+    assert "1 of 2 notebooks" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -365,16 +365,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     done = [notebook for notebook in notebooks if notebook.problem]
     to_do = [notebook for notebook in notebooks if not notebook.problem]
     write(options.output, done)
-    pool = ThreadPoolExecutor(options.jobs)
+    pool, runs = ThreadPoolExecutor(options.jobs), []
     try:
-        runs = [pool.submit(run, notebook, options.time_limit, int(options.memory * 1e9)) for notebook in to_do]
+        for notebook in to_do:
+            runs.append(pool.submit(run, notebook, options.time_limit, int(options.memory * 1e9)))
         for ended in tqdm(as_completed(runs), total=len(runs), unit="notebook", leave=False):
             done = sorted([*done, ended.result()], key=lambda notebook: (notebook.student, notebook.name))
             write(options.output, done)
     except BaseException as error:
         pool.shutdown(wait=False, cancel_futures=True)
-        for process in list(_running):
-            _end(process)
+        while not all(started.done() for started in runs):  # one of them may only now be starting its process
+            for process in list(_running):
+                _end(process)
+            time.sleep(0.05)
         if isinstance(error, KeyboardInterrupt):
             raise SystemExit(130) from None
         raise
