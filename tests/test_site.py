@@ -40,10 +40,11 @@ LOAD_PICTURES = """() => Promise.allSettled([...document.images].map((image) => 
   return image.decode();
 }))"""
 
-# Thousands of words of code come in a few looks. Keep one of each for axe, which takes half a minute for a chapter's
-# contrasts otherwise.
+# Thousands of words of code come in a few looks, and a formula's letters in one. Keep one of each for axe, which takes
+# half a minute for a chapter's contrasts otherwise.
 UNWRAP_TWINS = """() => {
   const [seen, twins] = [new Set(), []];
+  for (const formula of document.querySelectorAll(".katex-html")) formula.replaceChildren(formula.textContent);
   for (const word of document.querySelectorAll(".highlight span")) {
     let ground = word;
     while (ground && getComputedStyle(ground).backgroundColor === "rgba(0, 0, 0, 0)") ground = ground.parentElement;

@@ -253,7 +253,7 @@ def test_without_scripts_everything_but_the_explorers_is_there(chromium, address
     page = context.new_page()
     explorers = 0
     for path in pages:
-        page.goto(address + path, wait_until="networkidle")
+        page.goto(address + path)
         facts = page.evaluate(UNSCRIPTED)
         assert facts["theme"] == "light"
         assert facts["widest"] <= width, path
