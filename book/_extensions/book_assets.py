@@ -43,11 +43,20 @@ LINK = re.compile(r'[ \t]*<link rel="stylesheet"[^>]*? href="(?P<href>[^":]+)"[^
 ATTRIBUTE = re.compile(r'\b(?:class|id)=(?:"([^"]*)"|\'([^\']*)\'|([^\s"\'>]+))')
 SCRIPT_LINK = re.compile(r'[ \t]*<script defer[^>]*? src="(?P<href>[^":]+)"[^>]*></script>\n?')
 SOURCE_MAP = re.compile(r"^//# sourceMappingURL=.*$", re.MULTILINE)
-# What the theme's script makes reachable by keyboard where it scrolls: it lays the page out to ask. page.mjs need not.
-TAB_STOPS = (
+# What the theme's script does at a moment when, to answer it, the browser has to lay out the whole page in between.
+PATCHES = {
+    # It makes what scrolls reachable by keyboard: page.mjs does so, when the page has been laid out anyway.
     '["pre",".nboutput > .output_area",".cell_output > .output",'
-    '".jp-RenderedHTMLCommon",".pst-scrollable-table-container"].join(", ")'
-)
+    '".jp-RenderedHTMLCommon",".pst-scrollable-table-container"].join(", ")': '":not(*)"',
+    # It scrolls the sidebar to the page's entry: let it do so after the first paint.
+    'e(function(){if(!document.querySelector(".bd-docs-nav"))return;': "e(async function(){"
+    "await new Promise((painted)=>requestAnimationFrame(()=>setTimeout(painted)));"
+    'if(!document.querySelector(".bd-docs-nav"))return;',
+    # It measures the bar above the page, which in this book is empty (layout.html).
+    'document.querySelector("#pst-header").getBoundingClientRect().height': "0",
+    # It measures the room for banners above the page, of which this book has none.
+    '".pst-async-banner-revealer"': '":not(*)"',
+}
 INLINE_SCRIPT = re.compile(r"<script[^>]*>(.*?)</script>", re.DOTALL)
 PACKS = {"fas": "fas", "fa-solid": "fas", "far": "far", "fa-regular": "far", "fab": "fab", "fa-brands": "fab"}
 ICON = re.compile(r'<(?:i|span) class="([^"]*\bfa[^"]*)"')
@@ -82,9 +91,10 @@ def shrink(app, exception):
     if scripts := shared_files(pages, SCRIPT_LINK, static / SCRIPT):
         parts = [SOURCE_MAP.sub("", script.read_text("utf-8")) for script in scripts]
         text = ";" + "\n;\n".join(parts)  # at the very start, the first one's "use strict" would hold for all
-        if TAB_STOPS not in text:
-            logger.warning("the theme's script has changed: it sets tab stops that page.mjs sets as well")
-        text = text.replace(TAB_STOPS, '":not(*)"')
+        for part, instead in PATCHES.items():
+            if part not in text:
+                logger.warning("the theme's script has changed: it no longer has %s", part)
+            text = text.replace(part, instead)
         replace_by_one(pages, scripts, SCRIPT_LINK, static / SCRIPT, text, '<script defer src="{}"></script>\n')
     for page, text in pages.items():
         page.write_text(text, encoding="utf-8")
