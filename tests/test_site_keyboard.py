@@ -142,6 +142,13 @@ def test_the_contents_say_where_one_is(open_at):
     expect(page.locator(".bd-sidebar-primary .current > a")).to_have_text("2 Queries, keys, values")
 
 
+def test_in_a_low_window_the_sidebar_is_scrolled_to_the_page(chromium, address):
+    page = chromium.new_page(viewport={"width": 1280, "height": 330})
+    page.goto(f"{address}cite.html")
+    expect(page.locator(".bd-sidebar-primary .current > a")).to_be_in_viewport()
+    page.close()
+
+
 @pytest.mark.parametrize("path", ["notebooks/01_why_self_attention.html", CHAPTER])
 def test_the_contents_keep_up_with_who_scrolls(path, open_at):
     page = open_at(path)
