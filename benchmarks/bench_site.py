@@ -1,6 +1,6 @@
 """How heavy the site's pages are and how fast, beside the same chapters in Jupyter Book's defaults.
 
-    .venv/bin/python benchmarks/bench_site.py --readme  # all of it, into README.md: 15 minutes of a quiet machine
+    .venv/bin/python benchmarks/bench_site.py --readme  # all of it, into README.md: 20 minutes of a quiet machine
     .venv/bin/python benchmarks/bench_site.py --weight  # without Lighthouse: a minute
 
 Both sites are built cold and served on this machine as GitHub Pages would, with gzip. In a first view (Chromium, cache
@@ -8,7 +8,7 @@ empty, 390 × 844) every answer is counted as it came over the wire. An explorer
 navigation to the first explorer that has its controls, on a connection that costs no time: the network's part is in
 Lighthouse's. Lighthouse, the npm package of the version below, is run by npx on every page as a phone, on simulated
 slow 4G with a processor slowed down four times, and as a desktop. Performance differs by a few points from run to run,
-and by more on a busy machine.
+and by more on a busy machine: where it is below the goal, three runs are made and their medians taken.
 
 The defaults' formulas and widgets come from other hosts, which no test here may ask: their requests are counted, their
 bytes are not, and a page without MathJax has less to do than it would have.
@@ -21,6 +21,7 @@ import json
 import mimetypes
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -39,6 +40,7 @@ LIGHTHOUSE = "lighthouse@12.8.2"
 LONGEST_BUILD = 60  # seconds
 HEADING = "How heavy the pages are"
 CATEGORIES = ("performance", "accessibility", "best-practices", "seo")
+GOAL = 95
 FORMS = ([], ["--preset=desktop"])  # a phone, which is Lighthouse's default, and a desktop
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
@@ -180,8 +182,14 @@ def lighthouse(url, flags):
 
 
 def scores(url):
-    """The four scores as a phone, and the four as a desktop."""
-    return [" ".join(map(str, lighthouse(url, form))) for form in FORMS]
+    """The four scores as a phone, and the four as a desktop: of one run, or the medians of three."""
+    found = []
+    for form in FORMS:
+        runs = [lighthouse(url, form)]
+        if runs[0][0] < GOAL:
+            runs += [lighthouse(url, form) for _ in range(2)]
+        found.append(" ".join(str(statistics.median(values)) for values in zip(*runs, strict=True)))
+    return found
 
 
 def measure(browser, site, pages, with_lighthouse):
@@ -205,9 +213,9 @@ def report(ours, theirs, seconds):
     lines = [
         f"Measured on {date.today():%d %B %Y} by `{Path(__file__).relative_to(ROOT)}`, which says how: the first view",
         "of each page, and Lighthouse's scores as a phone and as a desktop, for performance, accessibility, best",
-        "practices and SEO. To the right, the same chapters in Jupyter Book's defaults, whose requests to other",
-        f"hosts (“+ 1”) are not in the bytes. The site is built cold in {seconds[0]:.0f} s, the defaults in",
-        f"{seconds[1]:.0f} s.",
+        f"practices and SEO (where performance is below {GOAL}, the medians of three runs). To the right, the same",
+        "chapters in Jupyter Book's defaults, whose requests to other hosts (“+ 1”) are not in the bytes.",
+        f"The site is built cold in {seconds[0]:.0f} s, the defaults in {seconds[1]:.0f} s.",
         "",
         f"| {' | '.join(columns)} |",
         f"|{'---|' * len(columns)}",
