@@ -51,7 +51,7 @@ def test_there_are_notebooks_in_order():
 
 @each_notebook
 def test_size(path):
-    assert path.stat().st_size < 600_000
+    assert path.stat().st_size < 400_000
 
 
 @each_notebook

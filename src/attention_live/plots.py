@@ -2,9 +2,7 @@
 
 import matplotlib.pyplot as plt
 import seaborn as sns
-from IPython import get_ipython
 from matplotlib.axes import Axes
-from matplotlib_inline.backend_inline import set_matplotlib_formats
 from torch import Tensor
 
 PALETTE = sns.color_palette("colorblind")
@@ -13,8 +11,6 @@ PALETTE = sns.color_palette("colorblind")
 
 def use_book_style() -> None:
     """Make every figure that follows look like the book's: size, resolution, fonts, grid, colours."""
-    if get_ipython():
-        set_matplotlib_formats("retina")  # two pixels where a screen of the simplest kind has one
     sns.set_theme(context="notebook", style="whitegrid", palette=PALETTE)
     plt.rcParams.update(
         {
